@@ -1,0 +1,46 @@
+# One static library per folder: lamina_library(NAME DEPENDS lamina::x ... PRIVATE_DEPENDS third_party ...).
+# Sources and headers are the folder's own files; the alias is lamina::NAME.
+
+add_library(lamina_options INTERFACE)
+target_compile_features(lamina_options INTERFACE cxx_std_20)
+target_compile_options(lamina_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+                                                $<$<BOOL:${LAMINA_WERROR}>:-Werror>)
+
+function(lamina_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS;SOURCES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
+  if(NOT sources AND NOT ARG_SOURCES)  # headers only
+    add_library(lamina_${name} INTERFACE)
+    add_library(lamina::${name} ALIAS lamina_${name})
+    target_sources(lamina_${name} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+    target_compile_features(lamina_${name} INTERFACE cxx_std_20)
+    target_link_libraries(lamina_${name} INTERFACE ${ARG_DEPENDS})
+    return()
+  endif()
+  add_library(lamina_${name} STATIC ${sources} ${ARG_SOURCES})
+  add_library(lamina::${name} ALIAS lamina_${name})
+  target_sources(lamina_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
+  target_compile_features(lamina_${name} PUBLIC cxx_std_20)
+  target_link_libraries(lamina_${name} PUBLIC ${ARG_DEPENDS}
+                        PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:lamina_options>)
+endfunction()
+
+# Writes builtin_<kind>.cpp, which calls register_<stem>(catalog) for each plug-in file of the folder. A plug-in that forgets
+# its function is a link error; nothing is registered by static constructors.
+function(lamina_plugin_table kind interface header)
+  file(GLOB plugins CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(REMOVE_ITEM plugins ${ARGN})
+  list(SORT plugins)
+  set(LAMINA_DECLARATIONS "")
+  set(LAMINA_CALLS "")
+  foreach(plugin IN LISTS plugins)
+    get_filename_component(stem ${plugin} NAME_WE)
+    string(APPEND LAMINA_DECLARATIONS "void register_${stem}(catalog::Catalog<${interface}>& catalog);\n")
+    string(APPEND LAMINA_CALLS "  register_${stem}(result);\n")
+  endforeach()
+  set(LAMINA_NAMESPACE ${kind})
+  set(LAMINA_INTERFACE ${interface})
+  set(LAMINA_HEADER ${header})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/builtin_plugins.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/builtin_${kind}.cpp @ONLY)
+endfunction()

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/scenario.hpp"
+#include "sim/units/quantity.hpp"
+
+/// Devices, ports, directed links and routes of a cluster as plain data; no simulator types.
+namespace lamina::fabric {
+
+enum class LinkClass : std::uint8_t {
+  kDeviceLink,   ///< NVLink: device <-> switch of its domain
+  kHostPath,     ///< PCIe: device <-> host memory
+  kPort,         ///< NIC <-> first switch
+  kTrunk,        ///< switch <-> switch
+};
+
+inline constexpr int kLinkClasses = 4;
+
+[[nodiscard]] const char* name_of(LinkClass link_class);
+
+/// One direction of a link, or a bundle of parallel links that traffic is spread over evenly.
+struct Link {
+  LinkClass link_class = LinkClass::kPort;
+  BytesPerSecond bandwidth;
+  /// True when the links that feed it (or drain it) cannot fill it, so that it never limits a flow: a non-blocking trunk.
+  /// The replay leaves such links out; their bytes are still counted.
+  bool never_limits = false;
+  std::string name;  ///< "node 3 port 1 up"; may be empty in big fabrics, see link_name()
+};
+
+using LinkId = std::int32_t;
+
+inline constexpr LinkId kNoLink = -1;
+
+struct Device {
+  std::int32_t node = 0;
+  std::int32_t domain = 0;      ///< NVLink domain number, cluster-wide
+  LinkId to_domain = kNoLink;   ///< device -> NVSwitch
+  LinkId from_domain = kNoLink;
+  LinkId to_host = kNoLink;
+  LinkId from_host = kNoLink;
+  std::int32_t port = -1;  ///< network port it uses; -1: none
+};
+
+struct Port {
+  std::int32_t node = 0;
+  std::int32_t index = 0;  ///< within the node (the rail)
+  LinkId up = kNoLink;     ///< port -> network
+  LinkId down = kNoLink;   ///< network -> port
+};
+
+/// The part of a route between two ports, without the ports' own links.
+struct NetworkHop {
+  std::vector<LinkId> links;
+  int switches = 0;
+};
+
+struct Fabric {
+  std::vector<Device> devices;
+  std::vector<Port> ports;
+  std::vector<Link> links;
+  Seconds device_link_latency;  ///< device -> device inside a domain
+  Seconds host_latency;
+  Seconds port_latency;    ///< both ends together
+  Seconds switch_latency;  ///< per switch
+  std::string description;  ///< one line: "fat tree, 2 levels, 76 leaves of 32 nodes, non-blocking"
+  /// Trunk links and switches from one port to another (different ports). Set by the topology; null when there is no network.
+  std::function<void(std::int32_t from_port, std::int32_t to_port, NetworkHop& hop)> network_route;
+};
+
+/// Links in order and fixed latency of a transfer.
+struct Route {
+  std::vector<LinkId> links;
+  Seconds latency;
+};
+
+/// Device to device: through the domain switch if they share one, otherwise port, network, port.
+/// @throws InternalError if from == to or no path exists
+[[nodiscard]] Route route(const Fabric& fabric, int from_device, int to_device);
+
+/// Device to host memory (or back).
+[[nodiscard]] Route host_route(const Fabric& fabric, int device, bool to_host);
+
+/// Devices, device links, host paths and ports of `cluster`; a topology adds the network behind the ports.
+[[nodiscard]] Fabric build_nodes(const scenario::Cluster& cluster);
+
+}  // namespace lamina::fabric

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+
+#include <tl/expected.hpp>
+
+#include "schedules/schedule.hpp"
+#include "sim/collectives/collective.hpp"
+#include "sim/deployment/deployment.hpp"
+#include "sim/fabric/fabric.hpp"
+#include "sim/graph/operation_graph.hpp"
+#include "sim/model/work.hpp"
+#include "sim/report/report.hpp"
+#include "sim/scenario/load.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/timeline/timeline.hpp"
+#include "topologies/topology.hpp"
+
+/// The only library code that sees all parts: scenario in, report out.
+namespace lamina::pipeline {
+
+/// Every plug-in of this build.
+struct Catalogs {
+  catalog::Catalog<schedules::Schedule> schedules;
+  catalog::Catalog<topologies::Topology> topologies;
+  catalog::Catalog<model::CostModel> cost_models;
+  catalog::Catalog<collectives::Collective> collectives;
+};
+
+[[nodiscard]] Catalogs builtin_catalogs();
+
+/// For the scenario loader and documentation.
+[[nodiscard]] scenario::Plugins plugins_of(const Catalogs& catalogs);
+
+/// Everything a scenario resolves to before the replay.
+struct Prepared {
+  model::WorkModel work;
+  schedules::ScheduleTable table;
+  fabric::Fabric fabric;
+  graph::OperationGraph graph;
+  deployment::Deployment deployment;  ///< folded unless the scenario says otherwise
+  double whole_ranks = 0;
+};
+
+[[nodiscard]] tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario,
+                                                                const Catalogs& catalogs);
+
+struct Result {
+  report::Report report;
+  Prepared prepared;
+  timeline::Timeline timeline;
+};
+
+/// A layout that does not fit into memory is a Result with `report.fits == false`, not an Infeasible.
+[[nodiscard]] tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scenario,
+                                                               const Catalogs& catalogs);
+
+}  // namespace lamina::pipeline

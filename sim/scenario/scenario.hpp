@@ -1,0 +1,222 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/catalog/parameters.hpp"
+#include "sim/units/quantity.hpp"
+
+/// Plain values that a scenario file resolves to. Everything is checked: positive where it must be, units applied, catalogue
+/// references replaced by their content. No field is "unset" unless it is a std::optional.
+namespace lamina::scenario {
+
+enum class DataType { kFp32, kTf32, kFp16, kBf16, kFp8 };
+
+/// Bytes of one element.
+[[nodiscard]] double bytes_of(DataType type);
+
+/// Durations and sizes that a user has who profiled his own stages (`model: custom`); all per layer, per rank and
+/// micro-batch, as measured under the tensor parallelism in use. Lamina does not rescale them.
+struct CustomModel {
+  Seconds forward;
+  Seconds recompute;  ///< 0 unless recompute is full
+  Seconds input_gradient;
+  Seconds weight_gradient;
+  Seconds update;        ///< optimizer, per layer and step
+  Bytes message;         ///< activations handed to the next stage, per micro-batch and rank; 0: a pure dependency
+  Bytes parameters;      ///< half-precision weights of one layer and rank (restores move this, reductions the same)
+  Bytes state;           ///< optimizer state of one layer and rank, before sharding
+  Bytes checkpoint;      ///< kept from forward to backward, per layer and micro-batch
+  Bytes working_set;     ///< alive while one layer of one micro-batch is computed
+  Bytes tensor_message;  ///< payload of each tensor-parallel collective (two per layer and pass); 0: none
+  Flops flops;           ///< forward, per layer and micro-batch, for utilisation figures; 0: not reported
+};
+
+/// A dense decoder (GPT or Llama style). Shapes are of the whole model, before any partition.
+struct Model {
+  std::string name;
+  std::string source;
+  int layers = 0;
+  std::int64_t hidden = 0;           ///< h
+  std::int64_t sequence_length = 0;  ///< s, tokens
+  std::int64_t heads = 0;            ///< a, query heads
+  std::int64_t key_value_heads = 0;  ///< grouped-query attention; = heads otherwise
+  std::int64_t head_size = 0;
+  std::int64_t feed_forward = 0;  ///< width of the MLP
+  bool gated_mlp = false;         ///< three MLP matrices (SwiGLU) instead of two
+  std::int64_t vocabulary = 0;    ///< 0: no embedding, no head, no loss (the X family's analysis)
+  bool tied_embeddings = false;
+  std::int64_t learned_positions = 0;  ///< rows of a learned position embedding; 0: none (rotary)
+  bool biases = true;                  ///< GPT: yes, Llama: no
+  bool causal_half = false;            ///< count only the lower triangle of the attention scores
+  std::optional<CustomModel> custom;
+};
+
+struct Accelerator {
+  std::string name;
+  std::string source;
+  std::map<DataType, FlopsPerSecond> peak;  ///< dense, without sparsity
+  Bytes memory;
+  BytesPerSecond memory_bandwidth;
+  int multiprocessors = 0;
+};
+
+/// Device-to-device links inside a node (NVLink through NVSwitch, or PCIe).
+struct DeviceLink {
+  std::string name;
+  std::string source;
+  BytesPerSecond bandwidth;  ///< per device and direction
+  Seconds latency;           ///< per hop device -> switch -> device
+};
+
+/// Path from a device to host memory.
+struct HostPath {
+  std::string name;
+  std::string source;
+  BytesPerSecond bandwidth;  ///< per link and direction
+  Seconds latency;
+  int shared_by = 1;  ///< devices behind one link
+};
+
+/// One network port and the technology of the links and switches behind it.
+struct Network {
+  std::string name;
+  std::string source;
+  BytesPerSecond bandwidth;  ///< per port and direction, payload rate on the wire
+  Seconds port_latency;      ///< NIC and protocol stack, per message and end-to-end pair
+  Seconds switch_latency;    ///< per switch crossed
+  double efficiency = 1.0;   ///< share of `bandwidth` that a long message reaches
+};
+
+struct Node {
+  std::string name;
+  std::string source;
+  int devices = 0;
+  Accelerator accelerator;
+  DeviceLink device_link;
+  int device_link_domain = 0;  ///< devices in one NVSwitch domain; divides `devices`, or a multiple of it (rack scale)
+  HostPath host_path;
+  int nics = 0;  ///< ports per node; devices use them round robin in blocks: device i -> port i * nics / devices
+  Bytes host_memory;
+};
+
+/// A plug-in chosen by name with its checked parameters.
+struct PluginChoice {
+  std::string name;
+  catalog::Parameters parameters;
+};
+
+struct Cluster {
+  Node node;
+  int nodes = 0;
+  Network network;
+  PluginChoice topology;
+  [[nodiscard]] int devices() const { return node.devices * nodes; }
+};
+
+enum class ShardingLevel { kNone, kOptimizer, kGradients, kFull };  ///< ZeRO 0, 1, 2, 3 (FSDP)
+
+struct Sharding {
+  ShardingLevel level = ShardingLevel::kNone;
+  int weight_buffers = 2;    ///< layers whose full weights may be resident under kFull
+  int gradient_buffers = 2;  ///< layers whose full gradients may be resident under kGradients and kFull
+  bool prefetch = true;      ///< a restore starts as soon as its buffer is free; otherwise when its layer is next
+};
+
+enum class Recompute { kNone, kSelective, kFull };
+enum class Update { kAfterGlobalNorm, kWithReduction };
+enum class Dimension { kTensor, kData, kPipeline };
+
+/// Which communication may run beside compute. When false the operation is issued on the compute stream.
+struct Overlap {
+  bool pipeline = true;
+  bool reduce = true;
+  bool restore = true;
+  bool offload = true;
+};
+
+struct Precision {
+  DataType compute = DataType::kBf16;  ///< type of matrix products and activations
+  DataType weights = DataType::kBf16;  ///< resident or restored weights
+  DataType gradients = DataType::kBf16;  ///< gradient buffers and what a reduction moves
+  double state_bytes_per_parameter = 12;  ///< master weights and moments; Adam in fp32: 12
+};
+
+enum class OffloadUpdate { kHost, kDevice };
+
+struct Offload {
+  bool state = false;        ///< optimizer state lives in host memory
+  OffloadUpdate update_on = OffloadUpdate::kHost;
+  bool checkpoints = false;  ///< activation checkpoints live in host memory
+};
+
+struct Strategy {
+  int data_parallel = 1;
+  int pipeline_parallel = 1;
+  int tensor_parallel = 1;
+  bool sequence_parallel = false;
+  std::int64_t micro_batch_size = 1;  ///< sequences
+  int micro_batches = 1;              ///< per replica and step
+  PluginChoice schedule;
+  Sharding sharding;
+  Overlap overlap;
+  Recompute recompute = Recompute::kNone;
+  Precision precision;
+  Offload offload;
+  Update update = Update::kAfterGlobalNorm;
+  std::array<Dimension, 3> placement = {Dimension::kTensor, Dimension::kData, Dimension::kPipeline};  ///< innermost first
+  bool sliced_sends = true;  ///< tensor ranks send 1/t each; gathered over the tensor group unless sequence parallel
+  [[nodiscard]] int ranks() const { return data_parallel * pipeline_parallel * tensor_parallel; }
+  [[nodiscard]] std::int64_t global_batch() const { return micro_batch_size * micro_batches * data_parallel; }
+};
+
+enum class CollectiveForm { kFluid, kMessage };
+
+struct Simulation {
+  PluginChoice cost_model;            ///< "ideal" or "roofline"
+  std::string collective_algorithm;   ///< name in the collectives catalogue: "ring" or "hierarchical"
+  CollectiveForm collective_form = CollectiveForm::kFluid;
+  double communication_slowdown = 0;  ///< compute runs at (1 - x) while a transfer touches the device
+  bool attention_scores = true;       ///< count the FLOPs of QK^T and PV (the 2021 analysis leaves them out)
+  bool fold = true;
+};
+
+enum class BatchLaw { kNone, kLayeredModular2021, kKaplan2020 };
+
+struct Training {
+  double steps = 0;   ///< > 0 when steps are given
+  double tokens = 0;  ///< > 0 when tokens are given; steps = tokens / tokens per step
+  BatchLaw batch_law = BatchLaw::kNone;  ///< critical batch printed beside the scenario's own (and a warning above it)
+};
+
+/// A published figure that the report prints beside its own, under the same dotted name as in the JSON report.
+struct ReferenceValue {
+  std::string name;  ///< e.g. "step.efficiency", "memory.breakdown_bytes.state"
+  double value = 0;  ///< in the unit of the JSON field
+  double tolerance = 0;  ///< relative difference that counts as agreement
+  std::optional<double> expected_difference;  ///< relative; where simulation and source honestly differ
+  std::string reason;                         ///< why they differ
+};
+
+struct Reference {
+  std::string source;
+  std::vector<ReferenceValue> values;
+};
+
+struct Scenario {
+  std::string name;
+  std::string description;
+  std::string file;  ///< as given by the user
+  Model model;
+  Cluster cluster;
+  Strategy strategy;
+  Simulation simulation;
+  std::optional<Training> training;
+  std::optional<Reference> reference;
+};
+
+}  // namespace lamina::scenario
