@@ -9,8 +9,8 @@
 
 #include "sim/units/quantity.hpp"
 
-/// What every pipeline role executes: in-order streams of operations plus dependencies. The replay and the executors consume
-/// the same graph. One program serves all data- and tensor-parallel ranks of a pipeline rank.
+/// What every pipeline role executes: in-order streams of operations plus dependencies. The replay and the executors
+/// consume the same graph. One program serves all data- and tensor-parallel ranks of a pipeline rank.
 namespace lamina::graph {
 
 enum class OperationKind : std::uint8_t { kCompute, kSend, kReceive, kCollective, kHostCopy };
@@ -56,11 +56,12 @@ struct Stream {
   std::string name;  ///< "compute", "send to 3 (forward)", ...
 };
 
-/// A directed edge to another role, used by the sends of this program or by its receives. The k-th send on a channel pairs
-/// with the k-th receive of the peer's matching channel; a transfer starts when both are at the head of their streams.
+/// A directed edge to another role, used by the sends of this program or by its receives. The k-th send on a channel
+/// pairs with the k-th receive of the peer's matching channel; a transfer starts when both are at the head of their
+/// streams.
 struct Channel {
-  int peer = 0;           ///< pipeline rank at the other end
-  int peer_channel = 0;   ///< index of the matching channel in the peer's program
+  int peer = 0;          ///< pipeline rank at the other end
+  int peer_channel = 0;  ///< index of the matching channel in the peer's program
   bool sends = false;
   bool gradients = false;  ///< carries input gradients (backward) instead of activations
 };
@@ -90,15 +91,14 @@ struct Operation {
   std::int32_t stage = -1;
   std::int32_t layer = -1;  ///< global layer: 0..L-1 transformer layers; -1: embedding, L: head; -2: none
   std::int16_t block = -1;
-  double duration_s = 0;      ///< kCompute: on a device of nominal speed
-  double flops = 0;           ///< kCompute
-  double bytes = 0;           ///< messages, copies: bytes moved; collectives: payload per rank before the algorithm
+  double duration_s = 0;  ///< kCompute: on a device of nominal speed
+  double flops = 0;       ///< kCompute
+  double bytes = 0;       ///< messages, copies: bytes moved; collectives: payload per rank before the algorithm
 };
 
 /// Dependencies and stream order as edges; vertices are operations of all programs, numbered program by program.
-using DependencyGraph =
-    boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property, boost::no_property,
-                                       std::uint32_t, std::uint32_t>;
+using DependencyGraph = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property, boost::no_property,
+                                                           boost::no_property, std::uint32_t, std::uint32_t>;
 
 struct Program {
   std::vector<Stream> streams;
@@ -111,10 +111,10 @@ struct Program {
 
 /// Frozen by `freeze`; programs are not changed afterwards.
 struct OperationGraph {
-  std::vector<Program> programs;             ///< [pipeline rank]
-  std::vector<std::uint32_t> first_vertex;   ///< [program], and the total at the end
-  DependencyGraph edges;                     ///< stream order and dependencies, from -> to, within programs
-  std::vector<std::uint32_t> partner;        ///< [vertex] matching send or receive; kNoPartner otherwise
+  std::vector<Program> programs;            ///< [pipeline rank]
+  std::vector<std::uint32_t> first_vertex;  ///< [program], and the total at the end
+  DependencyGraph edges;                    ///< stream order and dependencies, from -> to, within programs
+  std::vector<std::uint32_t> partner;       ///< [vertex] matching send or receive; kNoPartner otherwise
   static constexpr std::uint32_t kNoPartner = 0xffffffffU;
 
   [[nodiscard]] std::size_t size() const { return partner.size(); }
@@ -122,19 +122,27 @@ struct OperationGraph {
   [[nodiscard]] std::uint32_t vertex(int program, std::uint32_t operation) const {
     return first_vertex[static_cast<std::size_t>(program)] + operation;
   }
+
+  /// Pipeline rank that owns a vertex (logarithmic in the number of programs).
+  [[nodiscard]] int program_of(std::uint32_t vertex) const;
+  [[nodiscard]] const Operation& operation(std::uint32_t vertex) const;
 };
 
 /// Builds the edge structure and pairs messages.
-/// @throws InternalError with rank, channel and position when a send has no receive or pairs differ in stage or micro-batch
+/// @throws InternalError with rank, channel and position when a send has no receive or pairs differ in stage or
+/// micro-batch
 [[nodiscard]] OperationGraph freeze(std::vector<Program> programs);
 
 /// Finds a cycle (deadlock of the in-order streams): "" if there is none, otherwise a text that names each rank on the
-/// cycle, its operation and what it waits for. Boost.Graph topological order over the graph in which paired messages and
-/// cross-role collectives are one vertex.
+/// cycle, its operation and what it waits for. Boost.Graph topological order over the graph in which paired messages
+/// and cross-role collectives are one vertex.
 [[nodiscard]] std::string find_deadlock(const OperationGraph& graph);
 
-/// "rank 3, receive to 4 (forward): receive of stage 7, micro-batch 2", for messages and traces.
+/// "rank 3: receive from rank 2, stage 7, micro-batch 2 (receive from 2, forward stream)", for messages and traces.
 [[nodiscard]] std::string describe(const OperationGraph& graph, std::uint32_t vertex);
+
+/// "backward, stage 1, layer 31, micro-batch 0".
+[[nodiscard]] std::string describe(const Operation& operation, const Program& program);
 
 [[nodiscard]] const char* name_of(Phase phase);
 [[nodiscard]] const char* name_of(Traffic traffic);

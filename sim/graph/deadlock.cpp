@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include <boost/graph/depth_first_search.hpp>
+#include <boost/property_map/vector_property_map.hpp>
+#include <fmt/format.h>
+
+#include "sim/graph/operation_graph.hpp"
+
+namespace lamina::graph {
+namespace {
+
+using Edge = std::pair<std::uint32_t, std::uint32_t>;
+
+/// The vertex that stands for everything that must start together with `vertex`: both ends of a message, all members of
+/// a collective across roles.
+std::vector<std::uint32_t> contract(const OperationGraph& graph) {
+  std::vector<std::uint32_t> leader(graph.size());
+  std::map<std::pair<GroupKind, std::uint32_t>, std::uint32_t> first_of_collective;
+  for (std::size_t p = 0; p < graph.programs.size(); ++p) {
+    std::uint32_t position[kGroupKinds] = {};
+    for (std::uint32_t i = 0; i < graph.programs[p].operations.size(); ++i) {
+      const Operation& operation = graph.programs[p].operations[i];
+      const std::uint32_t vertex = graph.vertex(static_cast<int>(p), i);
+      leader[vertex] =
+          graph.partner[vertex] == OperationGraph::kNoPartner ? vertex : std::min(vertex, graph.partner[vertex]);
+      const bool crosses_roles = operation.group == GroupKind::kPipeline || operation.group == GroupKind::kEmbedding;
+      if (operation.kind == OperationKind::kCollective && crosses_roles) {
+        const std::uint32_t k = position[static_cast<int>(operation.group)]++;
+        leader[vertex] = first_of_collective.try_emplace({operation.group, k}, vertex).first->second;
+      }
+    }
+  }
+  return leader;
+}
+
+struct CycleFound {
+  std::vector<std::uint32_t> cycle;
+};
+
+/// Keeps the depth-first path and throws it when an edge closes a cycle.
+class CycleVisitor : public boost::default_dfs_visitor {
+ public:
+  explicit CycleVisitor(std::vector<std::uint32_t>& path) : path_(&path) {}
+
+  template <class Graph>
+  void discover_vertex(std::uint32_t vertex, const Graph& /*graph*/) {
+    path_->push_back(vertex);
+  }
+
+  template <class Graph>
+  void finish_vertex(std::uint32_t /*vertex*/, const Graph& /*graph*/) {
+    path_->pop_back();
+  }
+
+  template <class Graph>
+  void back_edge(typename boost::graph_traits<Graph>::edge_descriptor edge, const Graph& graph) {
+    const auto start = std::find(path_->begin(), path_->end(), target(edge, graph));
+    throw CycleFound{{start, path_->end()}};
+  }
+
+ private:
+  std::vector<std::uint32_t>* path_;
+};
+
+}  // namespace
+
+std::string find_deadlock(const OperationGraph& graph) {
+  const std::vector<std::uint32_t> leader = contract(graph);
+  std::vector<Edge> edges;
+  edges.reserve(num_edges(graph.edges));
+  for (std::uint32_t vertex = 0; vertex < graph.size(); ++vertex) {
+    const auto [begin, end] = out_edges(vertex, graph.edges);
+    for (auto edge = begin; edge != end; ++edge) {
+      edges.emplace_back(leader[vertex], leader[target(*edge, graph.edges)]);
+    }
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  const DependencyGraph contracted(boost::edges_are_sorted, edges.begin(), edges.end(),
+                                   static_cast<std::uint32_t>(graph.size()));
+  std::vector<std::uint32_t> path;
+  try {
+    std::vector<boost::default_color_type> colours(graph.size(), boost::white_color);
+    const auto colour_map = boost::make_iterator_property_map(colours.begin(), get(boost::vertex_index, contracted));
+    boost::depth_first_search(contracted, CycleVisitor(path), colour_map);
+  } catch (const CycleFound& found) {
+    std::string text = "the in-order streams wait for each other in a circle:";
+    for (const std::uint32_t vertex : found.cycle) {
+      text += "\n  " + describe(graph, vertex) + ", which must end before";
+      if (graph.partner[vertex] != OperationGraph::kNoPartner) {
+        text += fmt::format(" (with its other end, {})", describe(graph, graph.partner[vertex]));
+      }
+    }
+    return text + "\n  " + describe(graph, found.cycle.front());
+  }
+  return "";
+}
+
+}  // namespace lamina::graph
