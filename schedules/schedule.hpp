@@ -63,6 +63,11 @@ class Schedule {
 /// Looping placement: stage s on rank s mod p, chained 0 -> 1 -> ... (one stage per rank when stages == ranks).
 [[nodiscard]] std::vector<Stage> looping_placement(int ranks, int stages);
 
+/// Table with the stages of `looping_placement` and no actions yet.
+/// @return Infeasible when the request has no rank, micro-batch or chunk, or when its layers do not divide over the chunks
+[[nodiscard]] tl::expected<ScheduleTable, error::Infeasible> placed_table(const ScheduleRequest& request,
+                                                                          int chunks_per_rank);
+
 /// "0F3", "2B0", "1I4", "1W4": the cell text of PyTorch's pipeline CSV.
 [[nodiscard]] std::string to_string(const Action& action);
 
