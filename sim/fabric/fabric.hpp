@@ -12,10 +12,10 @@
 namespace lamina::fabric {
 
 enum class LinkClass : std::uint8_t {
-  kDeviceLink,   ///< NVLink: device <-> switch of its domain
-  kHostPath,     ///< PCIe: device <-> host memory
-  kPort,         ///< NIC <-> first switch
-  kTrunk,        ///< switch <-> switch
+  kDeviceLink,  ///< NVLink: device <-> switch of its domain
+  kHostPath,    ///< PCIe: device <-> host memory
+  kPort,        ///< NIC <-> first switch
+  kTrunk,       ///< switch <-> switch
 };
 
 inline constexpr int kLinkClasses = 4;
@@ -26,8 +26,8 @@ inline constexpr int kLinkClasses = 4;
 struct Link {
   LinkClass link_class = LinkClass::kPort;
   BytesPerSecond bandwidth;
-  /// True when the links that feed it (or drain it) cannot fill it, so that it never limits a flow: a non-blocking trunk.
-  /// The replay leaves such links out; their bytes are still counted.
+  /// True when the links that feed it (or drain it) cannot fill it, so that it never limits a flow: a non-blocking
+  /// trunk. The replay leaves such links out; their bytes are still counted.
   bool never_limits = false;
   std::string name;  ///< "node 3 port 1 up"; may be empty in big fabrics, see link_name()
 };
@@ -38,8 +38,8 @@ inline constexpr LinkId kNoLink = -1;
 
 struct Device {
   std::int32_t node = 0;
-  std::int32_t domain = 0;      ///< NVLink domain number, cluster-wide
-  LinkId to_domain = kNoLink;   ///< device -> NVSwitch
+  std::int32_t domain = 0;     ///< NVLink domain number, cluster-wide
+  LinkId to_domain = kNoLink;  ///< device -> NVSwitch
   LinkId from_domain = kNoLink;
   LinkId to_host = kNoLink;
   LinkId from_host = kNoLink;
@@ -53,7 +53,7 @@ struct Port {
   LinkId down = kNoLink;   ///< network -> port
 };
 
-/// The part of a route between two ports, without the ports' own links.
+/// The part of a route between two ports, without the ports' own links. Empty when handed to Fabric::network_route.
 struct NetworkHop {
   std::vector<LinkId> links;
   int switches = 0;
@@ -65,11 +65,13 @@ struct Fabric {
   std::vector<Link> links;
   Seconds device_link_latency;  ///< device -> device inside a domain
   Seconds host_latency;
-  Seconds port_latency;    ///< both ends together
-  Seconds switch_latency;  ///< per switch
+  Seconds port_latency;     ///< both ends together
+  Seconds switch_latency;   ///< per switch
   std::string description;  ///< one line: "fat tree, 2 levels, 76 leaves of 32 nodes, non-blocking"
-  /// Trunk links and switches from one port to another (different ports). Set by the topology; null when there is no network.
+  /// Trunk links and switches from one port to another (different ports). Set by the topology; null when there is no
+  /// network.
   std::function<void(std::int32_t from_port, std::int32_t to_port, NetworkHop& hop)> network_route;
+  std::function<std::string(LinkId)> trunk_name;  ///< names of the topology's own links; null when it has none
 };
 
 /// Links in order and fixed latency of a transfer.
@@ -78,14 +80,47 @@ struct Route {
   Seconds latency;
 };
 
-/// Device to device: through the domain switch if they share one, otherwise port, network, port.
-/// @throws InternalError if from == to or no path exists
+/// Routes of one fabric (which must outlive it) into the caller's buffer, without an allocation per route.
+///
+/// Device to device: over the device links if both are in one domain; else over host paths (up from one, down to the
+/// other) if both are in one node and have them; else through both devices' ports and the network, by GPUDirect:
+/// neither host paths nor device links are charged, and traffic to the port of another device of the node does not hop
+/// over NVLink first. Latency: device_link_latency; 2 x host_latency; port_latency + switches x switch_latency.
+class Router {
+ public:
+  explicit Router(const Fabric& fabric) : fabric_(&fabric) {}
+
+  /// Appends the links from `from_device` to `to_device` to `links` and returns the route's latency.
+  /// @throws InternalError if from == to, a device does not exist or no path exists
+  Seconds append(int from_device, int to_device, std::vector<LinkId>& links);
+
+ private:
+  const Fabric* fabric_;
+  NetworkHop hop_;
+};
+
+/// One route, as Router finds it.
+/// @throws InternalError if from == to, a device does not exist or no path exists
 [[nodiscard]] Route route(const Fabric& fabric, int from_device, int to_device);
 
 /// Device to host memory (or back).
+/// @throws InternalError if the device does not exist or has no host path
 [[nodiscard]] Route host_route(const Fabric& fabric, int device, bool to_host);
 
+/// "node 3 port 1 up", "device 12 to domain switch", ...: the link's own name if it has one, otherwise made on demand.
+/// Constant time on fabrics of build_nodes.
+[[nodiscard]] std::string link_name(const Fabric& fabric, LinkId link);
+
+/// Most devices that build_nodes accepts: ids of all links stay well inside LinkId, the fabric inside a few GB.
+inline constexpr std::int64_t kMostDevices = 10'000'000;
+
 /// Devices, device links, host paths and ports of `cluster`; a topology adds the network behind the ports.
+///
+/// Per device and direction one device link (none in a domain of one device), per `shared_by` devices of a node one
+/// host path, per port one link up and one down at bandwidth x efficiency of the network. Device i of a node uses its
+/// port i x nics / devices. Consecutive devices fill a domain, across nodes if it is larger than a node. Links carry no
+/// names.
+/// @throws InternalError on counts that the scenario loader refuses (no device, more than kMostDevices)
 [[nodiscard]] Fabric build_nodes(const scenario::Cluster& cluster);
 
 }  // namespace lamina::fabric
