@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct Kernel {
   std::int64_t k = 0;
   Flops flops;
   Bytes bytes;  ///< read and written in device memory
+  /// Where it differs from the compute type: attention and logits stay in 16 bits under fp8.
+  std::optional<scenario::DataType> type = std::nullopt;
 };
 
 enum class Pass { kForward, kRecompute, kInputGradient, kWeightGradient };
@@ -39,6 +42,17 @@ struct PassCost {
   std::vector<Kernel> kernels;  ///< in launch order; empty for a custom model
 };
 
+/// Which side of a block the tensor group exchanges in the forward; the input gradient mirrors it. Without sequence
+/// parallelism an input needs nothing in the forward and an all-reduce after the input gradient, an output an
+/// all-reduce in the forward and nothing in the backward. With it, an input is all-gathered before the forward and
+/// reduce-scattered after the input gradient, an output reduce-scattered after the forward and all-gathered before the
+/// backward.
+enum class TensorExchange {
+  kBothSides,   ///< attention, MLP: column-split matrix first, row-split matrix last
+  kInputOnly,   ///< head: column-split (vocabulary) matrix
+  kOutputOnly,  ///< embedding: each rank looks up its part of the vocabulary
+};
+
 /// A block is what runs between two tensor-parallel synchronisation points: attention, MLP, embedding, or head.
 struct BlockCost {
   std::string name;
@@ -46,10 +60,11 @@ struct BlockCost {
   PassCost recompute;
   PassCost input_gradient;
   PassCost weight_gradient;
-  /// Full activation that the tensor group exchanges around the block, bytes; 0: no exchange. Without sequence parallelism
-  /// it is all-reduced after the block's forward (and after its input gradient); with it, all-gathered before and
-  /// reduce-scattered after.
+  /// Full activation that the tensor group exchanges around the block, bytes; 0: no exchange. Without sequence
+  /// parallelism it is all-reduced after the block's forward (and after its input gradient); with it, all-gathered
+  /// before and reduce-scattered after.
   Bytes tensor_payload;
+  TensorExchange tensor_exchange = TensorExchange::kBothSides;
 
   [[nodiscard]] const PassCost& pass(Pass which) const;
 };
@@ -58,13 +73,13 @@ struct BlockCost {
 struct LayerCost {
   std::string name;  ///< "embedding", "layer", "head"
   std::vector<BlockCost> blocks;
-  double parameters = 0;       ///< of this rank (after tensor parallelism)
-  Bytes weight_bytes;          ///< parameters x weight type: what a restore moves in full
-  Bytes gradient_bytes;        ///< parameters x gradient type: what a reduction moves in full
-  Bytes state_bytes;           ///< optimizer state before sharding
-  Bytes checkpoint;            ///< kept from forward to backward per micro-batch (input if recompute is full, else activations)
-  Bytes working_set;           ///< activations alive while the layer is computed (forward of full recompute, and backward)
-  Seconds update;              ///< optimizer time of the whole unsharded layer on the device
+  double parameters = 0;  ///< of this rank (after tensor parallelism)
+  Bytes weight_bytes;     ///< parameters x weight type: what a restore moves in full
+  Bytes gradient_bytes;   ///< parameters x gradient type: what a reduction moves in full
+  Bytes state_bytes;      ///< optimizer state before sharding
+  Bytes checkpoint;   ///< kept from forward to backward per micro-batch (input if recompute is full, else activations)
+  Bytes working_set;  ///< activations alive while the layer is computed (forward of full recompute, and backward)
+  Seconds update;     ///< optimizer time of the whole unsharded layer on the device
 };
 
 struct WorkModel {

@@ -169,6 +169,8 @@ struct Strategy {
   Offload offload;
   Update update = Update::kAfterGlobalNorm;
   std::array<Dimension, 3> placement = {Dimension::kTensor, Dimension::kData, Dimension::kPipeline};  ///< innermost first
+  /// Attention in one kernel that never writes the scores to device memory (FlashAttention, arXiv 2205.14135).
+  bool fused_attention = false;
   bool sliced_sends = true;  ///< tensor ranks send 1/t each; gathered over the tensor group unless sequence parallel
   [[nodiscard]] int ranks() const { return data_parallel * pipeline_parallel * tensor_parallel; }
   [[nodiscard]] std::int64_t global_batch() const { return micro_batch_size * micro_batches * data_parallel; }

@@ -1,0 +1,77 @@
+#include "sim/model/activations.hpp"
+
+namespace lamina::model {
+namespace {
+
+constexpr double kMaskBytes = 1;
+constexpr double kLogitBytes = 4;
+constexpr double kStatisticsBytes = 4;
+
+}  // namespace
+
+std::vector<ActivationTerm> layer_activations(const Shape& shape) {
+  const double width = shape.activation_bytes;
+  const auto tokens = static_cast<double>(shape.tokens);
+  const double resident = shape.resident_elements();
+  const double query = tokens * static_cast<double>(shape.query_width());
+  const double key = tokens * static_cast<double>(shape.key_value_width());
+  const double inner = tokens * static_cast<double>(shape.feed_forward);
+  const double scores = shape.score_elements();
+
+  std::vector<ActivationTerm> terms = {
+      {"attention_norm input", Bytes(width * resident)},
+      {"qkv input", Bytes(width * resident)},
+      {"query", Bytes(width * query)},
+      {"key and value", Bytes(2 * width * key)},
+      {"attention_projection input", Bytes(width * query)},
+      {"mlp_norm input", Bytes(width * resident)},
+      {"mlp_up input", Bytes(width * resident)},
+      {shape.gated ? "swiglu input" : "gelu input", Bytes((shape.gated ? 2 : 1) * width * inner)},
+      {"mlp_down input", Bytes(width * inner)},
+  };
+  if (shape.fused) {
+    terms.push_back(
+        {"attention statistics", Bytes(kStatisticsBytes * static_cast<double>(shape.tokens * shape.heads))});
+  } else {
+    terms.push_back({"softmax output", Bytes(width * scores), true});
+    if (shape.dropout) {
+      terms.push_back({"attention_dropout mask", Bytes(kMaskBytes * scores), true});
+      terms.push_back({"attention_dropout output", Bytes(width * scores), true});
+    }
+  }
+  if (shape.dropout) {
+    terms.push_back({"attention_residual mask", Bytes(kMaskBytes * resident)});
+    terms.push_back({"mlp_residual mask", Bytes(kMaskBytes * resident)});
+  }
+  return terms;
+}
+
+std::vector<ActivationTerm> embedding_activations(const Shape& shape) {
+  if (shape.vocabulary == 0 || !shape.dropout) {
+    return {};
+  }
+  return {{"embedding_dropout mask", Bytes(kMaskBytes * shape.resident_elements())}};
+}
+
+std::vector<ActivationTerm> head_activations(const Shape& shape) {
+  if (shape.vocabulary == 0) {
+    return {};
+  }
+  const double resident = shape.activation_bytes * shape.resident_elements();
+  const double logits = static_cast<double>(shape.tokens) * static_cast<double>(shape.vocabulary);
+  return {{"final_norm input", Bytes(resident)},
+          {"logits input", Bytes(resident)},
+          {"cross_entropy softmax", Bytes(kLogitBytes * logits)}};
+}
+
+Bytes total(const std::vector<ActivationTerm>& terms, bool with_scores) {
+  Bytes sum;
+  for (const ActivationTerm& term : terms) {
+    if (with_scores || !term.score) {
+      sum += term.bytes;
+    }
+  }
+  return sum;
+}
+
+}  // namespace lamina::model

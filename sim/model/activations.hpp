@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/model/shape.hpp"
+#include "sim/units/quantity.hpp"
+
+namespace lamina::model {
+
+/// Bytes that one operation keeps for its backward, per rank, layer and micro-batch.
+struct ActivationTerm {
+  std::string name;
+  Bytes bytes;
+  bool score = false;  ///< part of the 5 a s / h term, which selective recomputation drops
+};
+
+/// What a transformer layer keeps, operation by operation (Korthikanti et al., arXiv 2205.05198, section 4). For a GPT
+/// in 16 bits the sum is s b h (34 + 5 a s / h); eq. 2 under tensor, eq. 4 under sequence parallelism. Scores are kept
+/// whether or not their FLOPs are counted; fused attention keeps only the statistics of its rows.
+[[nodiscard]] std::vector<ActivationTerm> layer_activations(const Shape& shape);
+
+/// Dropout mask of the embedding (GPT-style), and norm input, projection input and fp32 logits of the head
+/// (section 4.3).
+[[nodiscard]] std::vector<ActivationTerm> embedding_activations(const Shape& shape);
+[[nodiscard]] std::vector<ActivationTerm> head_activations(const Shape& shape);
+
+/// Sum of the terms; without the score part when `with_scores` is false.
+[[nodiscard]] Bytes total(const std::vector<ActivationTerm>& terms, bool with_scores = true);
+
+}  // namespace lamina::model

@@ -1,0 +1,54 @@
+// The two ends of a model: embedding and head.
+#include "sim/model/kernels.hpp"
+
+namespace lamina::model {
+namespace {
+
+constexpr double kMaskBytes = 1;
+constexpr double kSoftmaxBytes = 4;  // the loss is computed in fp32 (Korthikanti et al., arXiv 2205.05198, section 4.3)
+
+}  // namespace
+
+BlockKernels embedding_kernels(const Shape& shape) {
+  const double hidden = static_cast<double>(shape.hidden);
+  const double output = static_cast<double>(shape.tokens) * hidden;
+  const double resident = shape.resident_elements();
+  BlockKernels block;
+  block.name = "embedding";
+  block.tensor_exchange = TensorExchange::kOutputOnly;
+  std::vector<Kernel>& forward = block.of(Pass::kForward);
+  forward.push_back(memory_bound("embedding_lookup", 2 * shape.activation_bytes * output));
+  if (shape.positions > 0) {
+    forward.push_back(memory_bound("position_embedding", 3 * shape.activation_bytes * resident));
+  }
+  std::vector<Kernel>& weight_gradient = block.of(Pass::kWeightGradient);
+  if (shape.dropout) {
+    const double traffic = (2 * shape.activation_bytes + kMaskBytes) * resident;
+    forward.push_back(memory_bound("embedding_dropout", traffic));
+    weight_gradient.push_back(memory_bound("embedding_dropout", traffic));
+  }
+  weight_gradient.push_back(
+      memory_bound("embedding_lookup", (shape.activation_bytes + 2 * shape.weight_gradient_bytes) * output));
+  return block;
+}
+
+BlockKernels head_kernels(const Shape& shape) {
+  const ParameterProduct logits{"logits", shape.tokens, shape.vocabulary, shape.hidden, wide_type(shape)};
+  const double resident = shape.activation_bytes * shape.resident_elements();
+  const double scores = static_cast<double>(shape.tokens) * static_cast<double>(shape.vocabulary);
+  const double loss_traffic = (shape.activation_bytes + kSoftmaxBytes) * scores;
+  BlockKernels block;
+  block.name = "head";
+  block.tensor_exchange = TensorExchange::kInputOnly;
+  std::vector<Kernel>& forward = block.of(Pass::kForward);
+  forward.push_back(memory_bound("final_norm", 2 * resident));
+  add_forward(block, logits, shape);
+  forward.push_back(memory_bound("cross_entropy", loss_traffic));
+  block.of(Pass::kInputGradient).push_back(memory_bound("cross_entropy", loss_traffic));
+  add_backward(block, logits, shape);
+  block.of(Pass::kInputGradient).push_back(memory_bound("final_norm", 3 * resident));
+  block.of(Pass::kWeightGradient).push_back(memory_bound("final_norm", 2 * resident));
+  return block;
+}
+
+}  // namespace lamina::model

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/model/shape.hpp"
+#include "sim/model/work.hpp"
+
+namespace lamina::model {
+
+/// Kernels of one block by pass, in launch order.
+struct BlockKernels {
+  std::string name;
+  std::array<std::vector<Kernel>, kPasses> passes;
+  TensorExchange tensor_exchange = TensorExchange::kBothSides;
+
+  [[nodiscard]] std::vector<Kernel>& of(Pass pass) { return passes.at(static_cast<std::size_t>(pass)); }
+
+  [[nodiscard]] const std::vector<Kernel>& of(Pass pass) const { return passes.at(static_cast<std::size_t>(pass)); }
+};
+
+/// A product with a weight matrix, y[m, n] = x[m, k] W[k, n].
+struct ParameterProduct {
+  std::string name;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::optional<scenario::DataType> type = std::nullopt;  ///< where it differs from the compute type
+};
+
+/// The three products of a weight matrix, each 2 m n k FLOPs: forward, dx = dy W^T, and dW += x^T dy, which reads and
+/// writes the gradient buffer.
+[[nodiscard]] Kernel forward_product(const ParameterProduct& product, const Shape& shape);
+[[nodiscard]] Kernel input_gradient_product(const ParameterProduct& product, const Shape& shape);
+[[nodiscard]] Kernel weight_gradient_product(const ParameterProduct& product, const Shape& shape);
+
+/// Adds the three products to their passes of `block`.
+void add_forward(BlockKernels& block, const ParameterProduct& product, const Shape& shape);
+void add_backward(BlockKernels& block, const ParameterProduct& product, const Shape& shape);
+
+/// Element-wise or row-wise work: no FLOPs are counted, as in the published FLOP formulas.
+[[nodiscard]] Kernel memory_bound(std::string name, double bytes);
+
+/// bf16 under fp8, otherwise the compute type: attention scores and logits.
+[[nodiscard]] std::optional<scenario::DataType> wide_type(const Shape& shape);
+
+/// Attention with its norm and residual; MLP with its norm and residual. `recompute` fills Pass::kRecompute.
+[[nodiscard]] BlockKernels attention_kernels(const Shape& shape, scenario::Recompute recompute);
+[[nodiscard]] BlockKernels mlp_kernels(const Shape& shape, scenario::Recompute recompute);
+
+/// Token (and position) lookup; final norm, logits and cross entropy. Never recomputed.
+[[nodiscard]] BlockKernels embedding_kernels(const Shape& shape);
+[[nodiscard]] BlockKernels head_kernels(const Shape& shape);
+
+/// Adam on `parameters`: optimizer state read and written, gradient read, weight written.
+[[nodiscard]] Kernel optimizer_kernel(double parameters, const scenario::Precision& precision);
+
+}  // namespace lamina::model

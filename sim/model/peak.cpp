@@ -1,0 +1,45 @@
+#include "sim/model/peak.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "sim/error/error.hpp"
+
+namespace lamina::model {
+
+std::string_view name_of(scenario::DataType type) {
+  switch (type) {
+    case scenario::DataType::kFp32:
+      return "fp32";
+    case scenario::DataType::kTf32:
+      return "tf32";
+    case scenario::DataType::kFp16:
+      return "fp16";
+    case scenario::DataType::kBf16:
+      return "bf16";
+    case scenario::DataType::kFp8:
+      return "fp8";
+  }
+  throw error::InternalError("unknown data type");
+}
+
+FlopsPerSecond peak_of(const scenario::Accelerator& accelerator, scenario::DataType type) {
+  const auto found = accelerator.peak.find(type);
+  if (found != accelerator.peak.end()) {
+    return found->second;
+  }
+  std::string known;
+  for (const auto& [other, peak] : accelerator.peak) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(other));
+  }
+  throw error::ScenarioError(
+      {.location = {},
+       .key = "strategy.precision.compute",
+       .problem = fmt::format("The accelerator '{}' has no {} peak.", accelerator.name, name_of(type)),
+       .read = std::string(name_of(type)),
+       .allowed = known,
+       .nearest = ""});
+}
+
+}  // namespace lamina::model

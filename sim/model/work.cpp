@@ -1,0 +1,205 @@
+#include "sim/model/work.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/error/error.hpp"
+#include "sim/model/activations.hpp"
+#include "sim/model/custom.hpp"
+#include "sim/model/kernels.hpp"
+#include "sim/model/parameter_count.hpp"
+#include "sim/model/peak.hpp"
+#include "sim/model/shape.hpp"
+
+namespace lamina::model {
+namespace {
+
+/// A cost model with what it needs to price a kernel.
+struct Pricing {
+  const CostModel& cost_model;
+  const scenario::Accelerator& accelerator;
+  scenario::DataType compute;
+  const catalog::Parameters& parameters;
+
+  [[nodiscard]] Seconds of(const Kernel& kernel) const {
+    return cost_model.time(kernel, accelerator, kernel.type.value_or(compute), parameters);
+  }
+};
+
+PassCost cost_of(std::vector<Kernel> kernels, const Pricing& pricing) {
+  PassCost cost;
+  for (const Kernel& kernel : kernels) {
+    cost.duration += pricing.of(kernel);
+    cost.flops += kernel.flops;
+    cost.bytes += kernel.bytes;
+  }
+  cost.kernels = std::move(kernels);
+  return cost;
+}
+
+BlockCost cost_of(BlockKernels block, const Shape& shape, const Pricing& pricing) {
+  BlockCost cost;
+  cost.name = block.name;
+  cost.forward = cost_of(std::move(block.of(Pass::kForward)), pricing);
+  cost.recompute = cost_of(std::move(block.of(Pass::kRecompute)), pricing);
+  cost.input_gradient = cost_of(std::move(block.of(Pass::kInputGradient)), pricing);
+  cost.weight_gradient = cost_of(std::move(block.of(Pass::kWeightGradient)), pricing);
+  cost.tensor_exchange = block.tensor_exchange;
+  if (shape.tensor_split) {
+    cost.tensor_payload =
+        Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));
+  }
+  return cost;
+}
+
+void set_storage(LayerCost& layer, double parameters, const scenario::Precision& precision, const Pricing& pricing) {
+  layer.parameters = parameters;
+  layer.weight_bytes = Bytes(parameters * scenario::bytes_of(precision.weights));
+  layer.gradient_bytes = Bytes(parameters * scenario::bytes_of(precision.gradients));
+  layer.state_bytes = Bytes(parameters * precision.state_bytes_per_parameter);
+  layer.update = pricing.of(optimizer_kernel(parameters, precision));
+}
+
+Bytes layer_checkpoint(const Shape& shape, scenario::Recompute recompute) {
+  switch (recompute) {
+    case scenario::Recompute::kNone:
+      return total(layer_activations(shape));
+    case scenario::Recompute::kSelective:
+      return total(layer_activations(shape), false);
+    case scenario::Recompute::kFull:
+      return Bytes(shape.activation_bytes * shape.resident_elements());
+  }
+  throw error::InternalError("unknown kind of recomputation");
+}
+
+LayerCost transformer_layer(const Shape& shape, const scenario::Strategy& strategy, double parameters,
+                            const Pricing& pricing) {
+  LayerCost layer;
+  layer.name = "layer";
+  layer.blocks.push_back(cost_of(attention_kernels(shape, strategy.recompute), shape, pricing));
+  layer.blocks.push_back(cost_of(mlp_kernels(shape, strategy.recompute), shape, pricing));
+  set_storage(layer, parameters, strategy.precision, pricing);
+  layer.checkpoint = layer_checkpoint(shape, strategy.recompute);
+  layer.working_set = total(layer_activations(shape));
+  return layer;
+}
+
+LayerCost end_layer(BlockKernels block, const std::vector<ActivationTerm>& activations, const Shape& shape,
+                    const scenario::Strategy& strategy, double parameters, const Pricing& pricing) {
+  LayerCost layer;
+  layer.name = block.name;
+  layer.blocks.push_back(cost_of(std::move(block), shape, pricing));
+  set_storage(layer, parameters, strategy.precision, pricing);
+  layer.checkpoint = total(activations);
+  layer.working_set = layer.checkpoint;
+  return layer;
+}
+
+Flops flops_of(const BlockKernels& block, Pass pass) {
+  Flops sum;
+  for (const Kernel& kernel : block.of(pass)) {
+    sum += kernel.flops;
+  }
+  return sum;
+}
+
+/// FLOPs of the whole model per token: a layer of one unsplit rank, times the layers, plus the head. Model FLOPs are
+/// three times the forward, whatever is recomputed.
+void set_flops_per_token(WorkModel& work, const Shape& unsplit, scenario::Recompute recompute) {
+  const double per_token = 1.0 / static_cast<double>(unsplit.tokens);
+  const auto add = [&](const BlockKernels& block, double times) {
+    work.model_flops_per_token += flops_of(block, Pass::kForward) * (3 * times * per_token);
+    for (const Pass pass : {Pass::kForward, Pass::kRecompute, Pass::kInputGradient, Pass::kWeightGradient}) {
+      work.hardware_flops_per_token += flops_of(block, pass) * (times * per_token);
+    }
+  };
+  add(attention_kernels(unsplit, recompute), work.layers);
+  add(mlp_kernels(unsplit, recompute), work.layers);
+  if (unsplit.vocabulary > 0) {
+    add(head_kernels(unsplit), 1);
+  }
+}
+
+std::string describe(const scenario::PluginChoice& choice) {
+  std::string text;
+  for (const auto& [name, value] : choice.parameters.numbers()) {
+    text += fmt::format("{}{} = {:g}", text.empty() ? "" : ", ", name, value);
+  }
+  for (const auto& [name, value] : choice.parameters.choices()) {
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+  }
+  return text.empty() ? choice.name : fmt::format("{} ({})", choice.name, text);
+}
+
+const CostModel& find_cost_model(const scenario::Simulation& simulation, const catalog::Catalog<CostModel>& known) {
+  const auto* entry = known.find(simulation.cost_model.name);
+  if (entry != nullptr) {
+    return *entry->implementation;
+  }
+  std::vector<std::string> names;
+  std::string allowed;
+  for (const catalog::PluginInfo& info : known.infos()) {
+    names.push_back(info.name);
+    allowed += (allowed.empty() ? "" : ", ") + info.name;
+  }
+  throw error::ScenarioError({.location = {},
+                              .key = "simulation.cost_model",
+                              .problem = fmt::format("There is no cost model '{}'.", simulation.cost_model.name),
+                              .read = simulation.cost_model.name,
+                              .allowed = allowed,
+                              .nearest = catalog::nearest_name(simulation.cost_model.name, names)});
+}
+
+}  // namespace
+
+const PassCost& BlockCost::pass(Pass which) const {
+  switch (which) {
+    case Pass::kForward:
+      return forward;
+    case Pass::kRecompute:
+      return recompute;
+    case Pass::kInputGradient:
+      return input_gradient;
+    case Pass::kWeightGradient:
+      return weight_gradient;
+  }
+  throw error::InternalError("unknown pass");
+}
+
+WorkModel work_model(const scenario::Scenario& scenario, const catalog::Catalog<CostModel>& cost_models) {
+  if (scenario.model.custom.has_value()) {
+    return custom_work(scenario);
+  }
+  const scenario::Model& model = scenario.model;
+  const scenario::Strategy& strategy = scenario.strategy;
+  const scenario::Simulation& simulation = scenario.simulation;
+  const scenario::Accelerator& accelerator = scenario.cluster.node.accelerator;
+  const Pricing pricing{find_cost_model(simulation, cost_models), accelerator, strategy.precision.compute,
+                        simulation.cost_model.parameters};
+  const Shape shape =
+      shape_of(model, strategy, simulation.attention_scores, strategy.tensor_parallel, strategy.sequence_parallel);
+  const Shape unsplit = shape_of(model, strategy, simulation.attention_scores, 1, false);
+  const ParameterCount of_rank = parameters_of_rank(model, strategy);
+  const ParameterCount of_model = parameters_of_model(model);
+
+  WorkModel work;
+  work.layers = model.layers;
+  work.layer = transformer_layer(shape, strategy, of_rank.layer, pricing);
+  work.embedding.name = "embedding";
+  work.head.name = "head";
+  if (model.vocabulary > 0) {
+    work.embedding =
+        end_layer(embedding_kernels(shape), embedding_activations(shape), shape, strategy, of_rank.embedding, pricing);
+    work.head = end_layer(head_kernels(shape), head_activations(shape), shape, strategy, of_rank.head, pricing);
+  }
+  work.message = Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));
+  work.parameters = of_model.embedding + of_model.layer * model.layers + of_model.head;
+  work.peak = peak_of(accelerator, strategy.precision.compute);
+  work.cost_model = describe(simulation.cost_model);
+  set_flops_per_token(work, unsplit, strategy.recompute);
+  return work;
+}
+
+}  // namespace lamina::model
