@@ -1,6 +1,7 @@
 #include "sim/model/peak.hpp"
 
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,13 +34,12 @@ FlopsPerSecond peak_of(const scenario::Accelerator& accelerator, scenario::DataT
   for (const auto& [other, peak] : accelerator.peak) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(other));
   }
-  throw error::ScenarioError(
-      {.location = {},
-       .key = "strategy.precision.compute",
-       .problem = fmt::format("The accelerator '{}' has no {} peak.", accelerator.name, name_of(type)),
-       .read = std::string(name_of(type)),
-       .allowed = known,
-       .nearest = ""});
+  error::ScenarioFault fault;
+  fault.key = "strategy.precision.compute";
+  fault.problem = fmt::format("The accelerator '{}' has no {} peak.", accelerator.name, name_of(type));
+  fault.read = name_of(type);
+  fault.allowed = known;
+  throw error::ScenarioError(std::move(fault));
 }
 
 }  // namespace lamina::model

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,13 +13,13 @@ namespace {
 
 std::int64_t divide(std::int64_t amount, int tensor_parallel, std::string_view what, std::string_view key) {
   if (amount % tensor_parallel != 0) {
-    throw error::ScenarioError({.location = {},
-                                .key = "strategy.tensor_parallel",
-                                .problem = fmt::format("The model's {} ({}) cannot be split over {} tensor ranks.",
-                                                       what, key, tensor_parallel),
-                                .read = std::to_string(tensor_parallel),
-                                .allowed = fmt::format("a divisor of {}", amount),
-                                .nearest = ""});
+    error::ScenarioFault fault;
+    fault.key = "strategy.tensor_parallel";
+    fault.problem =
+        fmt::format("The model's {} ({}) cannot be split over {} tensor ranks.", what, key, tensor_parallel);
+    fault.read = std::to_string(tensor_parallel);
+    fault.allowed = fmt::format("a divisor of {}", amount);
+    throw error::ScenarioError(std::move(fault));
   }
   return amount / tensor_parallel;
 }

@@ -144,12 +144,13 @@ const CostModel& find_cost_model(const scenario::Simulation& simulation, const c
     names.push_back(info.name);
     allowed += (allowed.empty() ? "" : ", ") + info.name;
   }
-  throw error::ScenarioError({.location = {},
-                              .key = "simulation.cost_model",
-                              .problem = fmt::format("There is no cost model '{}'.", simulation.cost_model.name),
-                              .read = simulation.cost_model.name,
-                              .allowed = allowed,
-                              .nearest = catalog::nearest_name(simulation.cost_model.name, names)});
+  error::ScenarioFault fault;
+  fault.key = "simulation.cost_model";
+  fault.problem = fmt::format("There is no cost model '{}'.", simulation.cost_model.name);
+  fault.read = simulation.cost_model.name;
+  fault.allowed = allowed;
+  fault.nearest = catalog::nearest_name(simulation.cost_model.name, names);
+  throw error::ScenarioError(std::move(fault));
 }
 
 }  // namespace
