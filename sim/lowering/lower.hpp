@@ -10,11 +10,11 @@
 
 namespace lamina::lowering {
 
-/// Turns a schedule's table into the operation graph of every pipeline role: compute per layer and block, pipeline messages,
-/// tensor collectives, restores and reductions by the sharding level, offload copies, optimizer, memory effects. The rules
-/// are in docs/model.md; they are the same for every schedule.
+/// Turns a schedule's table into the operation graph of every pipeline role: compute per layer and block, pipeline
+/// messages, tensor collectives, restores and reductions by the sharding level, offload copies, optimizer, memory
+/// effects. The rules are in docs/model.md; they are the same for every schedule.
 [[nodiscard]] tl::expected<graph::OperationGraph, error::Infeasible> lower(const scenario::Scenario& scenario,
-                                                                          const model::WorkModel& work,
-                                                                          const schedules::ScheduleTable& table);
+                                                                           const model::WorkModel& work,
+                                                                           const schedules::ScheduleTable& table);
 
 }  // namespace lamina::lowering

@@ -1,0 +1,83 @@
+#include "sim/lowering/program_builder.hpp"
+
+#include <fmt/format.h>
+
+namespace lamina::lowering {
+namespace {
+
+std::string stream_name(graph::StreamKind kind, int peer, bool gradients) {
+  const char* content = gradients ? "backward" : "forward";
+  switch (kind) {
+    case graph::StreamKind::kCompute:
+      return "compute";
+    case graph::StreamKind::kPipelineSend:
+      return fmt::format("send to {}, {}", peer, content);
+    case graph::StreamKind::kPipelineReceive:
+      return fmt::format("receive from {}, {}", peer, content);
+    case graph::StreamKind::kData:
+      return "data parallel";
+    case graph::StreamKind::kTensor:
+      return "tensor parallel";
+    case graph::StreamKind::kHostIn:
+      return "host to device";
+    case graph::StreamKind::kHostOut:
+      return "device to host";
+  }
+  return "?";
+}
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder() {
+  (void)stream(graph::StreamKind::kCompute);
+}
+
+std::uint16_t ProgramBuilder::stream(graph::StreamKind kind, int peer, bool gradients) {
+  const auto next = static_cast<std::uint16_t>(program_.streams.size());
+  const auto [entry, is_new] = streams_.try_emplace({kind, {peer, gradients}}, next);
+  if (is_new) {
+    program_.streams.push_back({kind, stream_name(kind, peer, gradients)});
+  }
+  return entry->second;
+}
+
+OperationId ProgramBuilder::add(const graph::Operation& operation) {
+  const auto id = static_cast<OperationId>(program_.operations.size());
+  program_.operations.push_back(operation);
+  if (operation.stream == 0) {
+    last_compute_ = id;
+    for (const OperationId before : pending_) {
+      depend(before, id);
+    }
+    pending_.clear();
+  }
+  return id;
+}
+
+void ProgramBuilder::depend(OperationId before, OperationId after) {
+  if (before == kNoOperation || before == after) {
+    return;
+  }
+  program_.dependencies.emplace_back(before, after);
+}
+
+void ProgramBuilder::take(OperationId at, bool at_end, graph::MemoryCategory category, double bytes) {
+  if (bytes != 0) {
+    program_.memory_effects.push_back({at, at_end, category, bytes});
+  }
+}
+
+void ProgramBuilder::give_back(OperationId at, bool at_end, graph::MemoryCategory category, double bytes) {
+  take(at, at_end, category, -bytes);
+}
+
+void ProgramBuilder::reside(graph::MemoryCategory category, double bytes) {
+  program_.initial_memory[static_cast<int>(category)] += bytes;
+}
+
+std::uint16_t ProgramBuilder::add_channel(const graph::Channel& channel) {
+  program_.channels.push_back(channel);
+  return static_cast<std::uint16_t>(program_.channels.size() - 1);
+}
+
+}  // namespace lamina::lowering

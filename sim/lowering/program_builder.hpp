@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "sim/graph/operation_graph.hpp"
+
+namespace lamina::lowering {
+
+using OperationId = std::uint32_t;
+
+inline constexpr OperationId kNoOperation = 0xffffffffU;
+
+/// Collects the operations of one pipeline role. Streams are made when first used; stream 0 is compute.
+class ProgramBuilder {
+ public:
+  ProgramBuilder();
+
+  /// Stream of a kind; `peer` and `gradients` distinguish the pipeline streams.
+  [[nodiscard]] std::uint16_t stream(graph::StreamKind kind, int peer = -1, bool gradients = false);
+
+  /// Appends to the operation's stream.
+  OperationId add(const graph::Operation& operation);
+
+  /// `before` may be kNoOperation (nothing to wait for).
+  void depend(OperationId before, OperationId after);
+  void take(OperationId at, bool at_end, graph::MemoryCategory category, double bytes);
+  void give_back(OperationId at, bool at_end, graph::MemoryCategory category, double bytes);
+  void reside(graph::MemoryCategory category, double bytes);
+
+  /// Adds an end of a channel and returns its index.
+  std::uint16_t add_channel(const graph::Channel& channel);
+
+  [[nodiscard]] graph::Program& program() { return program_; }
+
+  [[nodiscard]] OperationId last_compute() const { return last_compute_; }
+
+  /// Makes the next operation on the compute stream wait for `before`.
+  void hold_compute_for(OperationId before) { pending_.push_back(before); }
+
+ private:
+  graph::Program program_;
+  std::map<std::pair<graph::StreamKind, std::pair<int, bool>>, std::uint16_t> streams_;
+  OperationId last_compute_ = kNoOperation;
+  std::vector<OperationId> pending_;
+};
+
+}  // namespace lamina::lowering

@@ -1,0 +1,202 @@
+#include "sim/lowering/role_lowering.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/error/error.hpp"
+
+namespace lamina::lowering {
+
+using graph::MemoryCategory;
+using graph::OperationKind;
+using graph::Phase;
+using graph::StreamKind;
+using scenario::ShardingLevel;
+using schedules::ActionType;
+
+RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::WorkModel& work,
+                           const schedules::ScheduleTable& table, const std::vector<MessageEdge>& edges, int rank)
+    : scenario_(scenario),
+      strategy_(scenario.strategy),
+      work_(work),
+      table_(table),
+      edges_(edges),
+      rank_(rank),
+      role_(tasks_of(table, rank, work)) {
+  const bool replicated = strategy_.data_parallel > 1;
+  const ShardingLevel level = strategy_.sharding.level;
+  sharded_ = replicated && level != ShardingLevel::kNone;
+  whole_weights_ = !replicated || level != ShardingLevel::kFull;
+  whole_gradients_ = !replicated || level == ShardingLevel::kNone || level == ShardingLevel::kOptimizer;
+  first_operation_.assign(role_.tasks.size(), kNoOperation);
+  last_operation_.assign(role_.tasks.size(), kNoOperation);
+  weights_in_.assign(role_.units.size(), kNoOperation);
+}
+
+graph::Program RoleLowering::lower() {
+  add_channels();
+  post_receives();
+  reside();
+  plan();
+  issue_after(kStepStart);
+  for (int task = 0; task < static_cast<int>(role_.tasks.size()); ++task) {
+    walk(task);
+  }
+  finish();
+  return std::move(builder_.program());
+}
+
+void RoleLowering::add_channels() {
+  for (const MessageEdge& edge : edges_) {
+    if (edge.from == rank_) {
+      (void)builder_.add_channel({edge.to, edge.receiver_channel, true, edge.gradients});
+    } else if (edge.to == rank_) {
+      (void)builder_.add_channel({edge.from, edge.sender_channel, false, edge.gradients});
+    }
+  }
+}
+
+double RoleLowering::message_bytes() const {
+  const bool sliced = strategy_.sequence_parallel || strategy_.sliced_sends;
+  return work_.message.value() / (sliced && !scenario_.model.custom ? strategy_.tensor_parallel : 1);
+}
+
+/// Receives are posted from the start of the step in the order in which the sender produces them, so that a transfer
+/// waits for its sender only.
+void RoleLowering::post_receives() {
+  for (const MessageEdge& edge : edges_) {
+    if (edge.to != rank_) {
+      continue;
+    }
+    for (const Message& message : edge.messages) {
+      graph::Operation receive;
+      receive.kind = OperationKind::kReceive;
+      receive.phase = Phase::kPipeline;
+      receive.traffic = graph::Traffic::kPipeline;
+      receive.stream = builder_.stream(StreamKind::kPipelineReceive, edge.from, edge.gradients);
+      receive.channel = static_cast<std::uint16_t>(edge.receiver_channel);
+      receive.micro_batch = message.micro_batch;
+      receive.stage = message.receiving_stage;
+      receive.layer = -2;
+      receive.bytes = message_bytes();
+      const OperationId id = builder_.add(receive);
+      builder_.take(id, false, MemoryCategory::kBuffers, receive.bytes);
+      receive_[{message.receiving_stage, message.micro_batch, edge.gradients}] = id;
+    }
+  }
+}
+
+/// What stays on the device for the whole step.
+void RoleLowering::reside() {
+  const double shards = sharded_ ? strategy_.data_parallel : 1;
+  for (const Unit& unit : role_.units) {
+    if (!strategy_.offload.state) {
+      builder_.reside(MemoryCategory::kState, unit.cost->state_bytes.value() / shards);
+    }
+    if (whole_weights_) {
+      builder_.reside(MemoryCategory::kWeights, unit.cost->weight_bytes.value());
+    }
+    if (whole_gradients_) {
+      builder_.reside(MemoryCategory::kGradients, unit.cost->gradient_bytes.value());
+    } else if (strategy_.update == scenario::Update::kAfterGlobalNorm) {
+      // Reduced shards wait for the norm of the last one.
+      builder_.reside(MemoryCategory::kGradients, unit.cost->gradient_bytes.value() / shards);
+    }
+  }
+}
+
+void RoleLowering::walk(int index) {
+  const Task& task = role_.tasks[static_cast<std::size_t>(index)];
+  wait_for_buffers(index);
+  if (task.first_of_action) {
+    wait_for_inputs(task);
+  }
+  fetch_checkpoint(index);
+  task_first_ = kNoOperation;
+  compute(index);
+  account_memory(index);
+  free_weights(index);
+  evict_checkpoint(task);
+  if (task.last_of_action) {
+    hand_over(task);
+  }
+  issue_after(index);
+}
+
+/// The action's activations (or output gradients) come by message, or from a stage of this rank that must be done.
+void RoleLowering::wait_for_inputs(const Task& task) {
+  if (task.type == ActionType::kWeightGradient) {
+    return;  // its input gradient ran on this rank before it
+  }
+  const schedules::Stage& stage = table_.stages[static_cast<std::size_t>(task.stage)];
+  const bool gradients = task.type != ActionType::kForward;
+  const int source = gradients ? stage.next : stage.previous;
+  if (gradients && !done_.contains({task.stage, task.micro_batch, false})) {
+    throw error::InternalError(
+        fmt::format("schedule: rank {} runs the backward of stage {}, micro-batch {} before its "
+                    "forward",
+                    rank_, task.stage, task.micro_batch));
+  }
+  if (source < 0) {
+    return;
+  }
+  const auto received = receive_.find({task.stage, task.micro_batch, gradients});
+  if (received != receive_.end()) {
+    builder_.hold_compute_for(received->second);
+    return;
+  }
+  if (!done_.contains({source, task.micro_batch, gradients})) {
+    throw error::InternalError(
+        fmt::format("schedule: rank {} runs stage {}, micro-batch {} before stage {} that feeds it", rank_, task.stage,
+                    task.micro_batch, source));
+  }
+}
+
+void RoleLowering::hand_over(const Task& task) {
+  if (task.type == ActionType::kWeightGradient) {
+    return;
+  }
+  const bool gradients = task.type != ActionType::kForward;
+  const OperationId last = builder_.last_compute();
+  done_[{task.stage, task.micro_batch, gradients}] = last;
+  const schedules::Stage& stage = table_.stages[static_cast<std::size_t>(task.stage)];
+  const int target = gradients ? stage.previous : stage.next;
+  const int to = target < 0 ? rank_ : table_.stages[static_cast<std::size_t>(target)].rank;
+  if (to == rank_) {
+    return;
+  }
+  graph::Operation send = operation(OperationKind::kSend, Phase::kPipeline, task);
+  send.traffic = graph::Traffic::kPipeline;
+  send.layer = -2;
+  send.stream = builder_.stream(StreamKind::kPipelineSend, to, gradients);
+  send.bytes = message_bytes();
+  for (const MessageEdge& edge : edges_) {
+    if (edge.from == rank_ && edge.to == to && edge.gradients == gradients) {
+      send.channel = static_cast<std::uint16_t>(edge.sender_channel);
+    }
+  }
+  const OperationId id = builder_.add(send);
+  builder_.depend(last, id);
+  builder_.take(last, true, MemoryCategory::kBuffers, send.bytes);
+  builder_.give_back(id, true, MemoryCategory::kBuffers, send.bytes);
+  if (!strategy_.overlap.pipeline) {
+    builder_.hold_compute_for(id);
+  }
+}
+
+graph::Operation RoleLowering::operation(OperationKind kind, Phase phase, const Task& task) const {
+  graph::Operation result = unit_operation(kind, phase, task.unit);
+  result.micro_batch = task.micro_batch;
+  return result;
+}
+
+graph::Operation RoleLowering::unit_operation(OperationKind kind, Phase phase, int unit) const {
+  const Unit& owner = role_.units[static_cast<std::size_t>(unit)];
+  graph::Operation result;
+  result.kind = kind;
+  result.phase = phase;
+  result.stage = owner.stage;
+  result.layer = owner.layer;
+  return result;
+}
+
+}  // namespace lamina::lowering

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "schedules/schedule.hpp"
+#include "sim/graph/operation_graph.hpp"
+#include "sim/lowering/messages.hpp"
+#include "sim/lowering/program_builder.hpp"
+#include "sim/lowering/sharding.hpp"
+#include "sim/lowering/tasks.hpp"
+#include "sim/model/work.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lamina::lowering {
+
+/// Writes the program of one pipeline rank: walks its tasks in issue order and puts restores, reductions, copies and
+/// updates where the plan says. Split over role_lowering.cpp (the walk), compute.cpp, data_parallel.cpp and update.cpp.
+class RoleLowering {
+ public:
+  RoleLowering(const scenario::Scenario& scenario, const model::WorkModel& work, const schedules::ScheduleTable& table,
+               const std::vector<MessageEdge>& edges, int rank);
+
+  [[nodiscard]] graph::Program lower();
+
+ private:
+  // role_lowering.cpp
+  void add_channels();
+  void post_receives();
+  void reside();
+  void walk(int task);
+  void wait_for_inputs(const Task& task);
+  void hand_over(const Task& task);
+  [[nodiscard]] double message_bytes() const;
+  [[nodiscard]] graph::Operation operation(graph::OperationKind kind, graph::Phase phase, const Task& task) const;
+  [[nodiscard]] graph::Operation unit_operation(graph::OperationKind kind, graph::Phase phase, int unit) const;
+
+  // compute.cpp
+  void compute(int task);
+  void forward_blocks(const Task& task, graph::Phase phase);
+  void backward_blocks(const Task& task);
+  void add_compute(const Task& task, graph::Phase phase, int block, double duration_s, double flops);
+  void add_tensor_collective(const Task& task, graph::CollectiveKind kind, int block, double bytes);
+  void account_memory(int task);
+  void fetch_checkpoint(int task);
+  void evict_checkpoint(const Task& task);
+  [[nodiscard]] bool recomputes(const Task& task) const;
+  [[nodiscard]] double transient_bytes(const Task& task) const;
+  [[nodiscard]] bool offloads_checkpoint(const Task& task) const;
+
+  // data_parallel.cpp
+  void plan();
+  void issue_after(int task);
+  void issue_restore(std::size_t index);
+  void issue_reduce(std::size_t index);
+  void wait_for_buffers(int task);
+  void free_weights(int task);
+
+  // update.cpp
+  void queue_update(int unit, OperationId reduced);
+  void flush_updates();
+  void finish();
+  void global_norm();
+  void update(int unit, OperationId after);
+  OperationId copy_weights_in(int unit, OperationId after);
+  void copy_gradients_out(int unit, OperationId after);
+  void reduce_tied_embeddings();
+
+  const scenario::Scenario& scenario_;
+  const scenario::Strategy& strategy_;
+  const model::WorkModel& work_;
+  const schedules::ScheduleTable& table_;
+  const std::vector<MessageEdge>& edges_;
+  int rank_;
+  bool sharded_;          ///< optimizer state is cut over the data-parallel group
+  bool whole_weights_;    ///< weights of all units resident
+  bool whole_gradients_;  ///< gradients of all units resident
+
+  ProgramBuilder builder_;
+  RoleTasks role_;
+  DataParallelPlan plan_;
+  std::multimap<int, std::size_t> restores_after_;  ///< issue position -> index into plan_.restores
+  std::multimap<int, std::size_t> reduces_after_;
+  std::vector<OperationId> restore_operation_;  ///< by index into plan_.restores
+  std::vector<OperationId> reduce_operation_;
+  std::multimap<int, std::size_t> restore_of_first_task_;
+  std::multimap<int, std::size_t> restore_of_last_task_;
+  std::multimap<int, std::size_t> reduce_that_blocks_;
+  std::multimap<int, std::size_t> reduce_of_first_task_;
+  std::vector<OperationId> first_operation_;  ///< by task
+  std::vector<OperationId> last_operation_;
+  std::map<std::tuple<int, int, bool>, OperationId> receive_;      ///< (stage, micro-batch, gradients)
+  std::map<std::tuple<int, int, bool>, OperationId> done_;         ///< last operation of finished actions
+  std::map<std::pair<int, int>, OperationId> checkpoint_evicted_;  ///< (unit, micro-batch)
+  std::vector<std::pair<int, OperationId>> queued_updates_;
+  std::vector<OperationId> weights_in_;  ///< by unit: copy from host that its first use waits for
+  OperationId task_first_ = kNoOperation;
+};
+
+}  // namespace lamina::lowering
