@@ -15,9 +15,9 @@ struct Folding {
   std::vector<std::string> reasons;         ///< why classes of one program were split, one line each
 };
 
-/// Exact quotient by colour refinement of ranks, paths and links: on an equitable partition max-min fair rates and all start
-/// and end times are constant on each class, so one member per class is enough when a link is charged as often as one
-/// link of its class is crossed. Cost: near-linear in the number of link uses.
+/// Exact quotient by colour refinement of ranks, paths and links: on an equitable partition max-min fair rates and all
+/// start and end times are constant on each class, so one member per class is enough when a link is charged as often as
+/// one link of its class is crossed. Cost: near-linear in the number of link uses.
 [[nodiscard]] Folding fold(const deployment::Deployment& whole);
 
 }  // namespace lamina::symmetry
