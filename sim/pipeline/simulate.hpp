@@ -1,6 +1,7 @@
 #pragma once
 
-#include <memory>
+#include <string>
+#include <vector>
 
 #include <tl/expected.hpp>
 
@@ -40,6 +41,7 @@ struct Prepared {
   graph::OperationGraph graph;
   deployment::Deployment deployment;  ///< folded unless the scenario says otherwise
   double whole_ranks = 0;
+  std::vector<std::string> split_reasons;  ///< why ranks of one program fell into several classes
 };
 
 [[nodiscard]] tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario,

@@ -1,0 +1,96 @@
+#include "sim/pipeline/simulate.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/error/error.hpp"
+#include "sim/lowering/lower.hpp"
+#include "sim/metrics/summarise.hpp"
+#include "sim/replay/replay.hpp"
+#include "sim/symmetry/fold.hpp"
+
+namespace lamina::pipeline {
+namespace {
+
+template <class Interface>
+const Interface& chosen(const catalog::Catalog<Interface>& catalog, const std::string& name) {
+  const auto* entry = catalog.find(name);
+  if (entry == nullptr) {
+    throw error::InternalError("the scenario loader let an unknown plug-in pass: " + name);
+  }
+  return *entry->implementation;
+}
+
+tl::expected<schedules::ScheduleTable, error::Infeasible> make_table(const scenario::Scenario& scenario,
+                                                                     const Catalogs& catalogs) {
+  const scenario::Strategy& strategy = scenario.strategy;
+  schedules::ScheduleRequest request;
+  request.pipeline_parallel = strategy.pipeline_parallel;
+  request.micro_batches = strategy.micro_batches;
+  request.layers = scenario.model.layers;
+  request.parameters = strategy.schedule.parameters;
+  return chosen(catalogs.schedules, strategy.schedule.name).table(request);
+}
+
+}  // namespace
+
+Catalogs builtin_catalogs() {
+  return {schedules::builtin_schedules(), topologies::builtin_topologies(), model::cost_models(),
+          collectives::builtin_collectives()};
+}
+
+scenario::Plugins plugins_of(const Catalogs& catalogs) {
+  return {catalogs.schedules.infos(), catalogs.topologies.infos(), catalogs.cost_models.infos(),
+          catalogs.collectives.infos()};
+}
+
+tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+  Prepared prepared;
+  prepared.work = model::work_model(scenario, catalogs.cost_models);
+  auto table = make_table(scenario, catalogs);
+  if (!table) {
+    return tl::unexpected(std::move(table.error()));
+  }
+  prepared.table = std::move(*table);
+  auto fabric = chosen(catalogs.topologies, scenario.cluster.topology.name).build(scenario.cluster);
+  if (!fabric) {
+    return tl::unexpected(std::move(fabric.error()));
+  }
+  prepared.fabric = std::move(*fabric);
+  auto graph = lowering::lower(scenario, prepared.work, prepared.table);
+  if (!graph) {
+    return tl::unexpected(std::move(graph.error()));
+  }
+  prepared.graph = std::move(*graph);
+  deployment::Deployment whole = deployment::deploy(
+      prepared.graph, scenario.strategy, prepared.fabric,
+      chosen(catalogs.collectives, scenario.simulation.collective_algorithm), scenario.simulation.collective_form);
+  prepared.whole_ranks = whole.total_ranks;
+  // Collectives in message form need every member.
+  if (scenario.simulation.fold && scenario.simulation.collective_form == scenario::CollectiveForm::kFluid) {
+    symmetry::Folding folding = symmetry::fold(whole);
+    prepared.deployment = std::move(folding.folded);
+    prepared.split_reasons = std::move(folding.reasons);
+  } else {
+    prepared.deployment = std::move(whole);
+  }
+  return prepared;
+}
+
+tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+  auto prepared = prepare(scenario, catalogs);
+  if (!prepared) {
+    return tl::unexpected(std::move(prepared.error()));
+  }
+  Result result;
+  result.prepared = std::move(*prepared);
+  replay::Options options;
+  options.communication_slowdown = scenario.simulation.communication_slowdown;
+  result.timeline = replay::replay(result.prepared.graph, result.prepared.deployment, options);
+  result.report = metrics::summarise(scenario, result.prepared.work, result.prepared.graph, result.prepared.deployment,
+                                     result.prepared.fabric, result.timeline);
+  return result;
+}
+
+}  // namespace lamina::pipeline
