@@ -1,0 +1,189 @@
+#include "sim/replay/simgrid_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+#include <xbt/log.h>
+
+#include "sim/error/error.hpp"
+
+namespace lamina::replay {
+namespace {
+
+namespace s4u = simgrid::s4u;
+namespace timer = simgrid::kernel::timer;
+
+/// SimGrid installs handlers that print; ours stay in force.
+class SignalsKept {
+ public:
+  SignalsKept() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], nullptr, &actions_[i]);
+    }
+  }
+
+  ~SignalsKept() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) {
+      sigaction(kSignals[i], &actions_[i], nullptr);
+    }
+  }
+
+  SignalsKept(const SignalsKept&) = delete;
+  SignalsKept& operator=(const SignalsKept&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE};
+  std::array<struct sigaction, kSignals.size()> actions_{};
+};
+
+void start_engine() {
+  const SignalsKept signals;
+  std::string name = "lamina";
+  std::array<char*, 2> arguments = {name.data(), nullptr};
+  int count = 1;
+  new s4u::Engine(&count, arguments.data());  // owned by SimGrid; destroying it after an exception is a crash
+  xbt_log_control_set("root.thresh:critical");
+  s4u::Engine::set_config("network/model:CM02");
+  s4u::Engine::set_config("network/crosstraffic:0");
+  s4u::Engine::set_config("surf/precision:1e-12");
+}
+
+/// Rounding a flow's bytes to a whole number must not be seen: at least 2^30 units in a flow of 1 kB if the largest
+/// flow allows it (payloads stay below 2^60, within SimGrid's 64 bits).
+double unit_scale(double largest_flow) {
+  constexpr int kLargestExponent = 60;
+  constexpr int kMostScaling = 30;
+  if (largest_flow <= 0) {
+    return 1;
+  }
+  return std::ldexp(1.0, std::min(kMostScaling, kLargestExponent - 1 - std::ilogb(largest_flow)));
+}
+
+class SimgridTransport final : public Transport {
+ public:
+  SimgridTransport(const deployment::Deployment& deployment, const Plan& plan) : scale_(unit_scale(plan.largest_flow)) {
+    start_engine();
+    build_network(deployment, plan);
+    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { completed(activity); });
+  }
+
+  ~SimgridTransport() override {
+    for (Flow& flow : flows_) {
+      flow.comm.detach();  // after an error: freeing a flow under way is a crash
+    }
+  }
+
+  SimgridTransport(const SimgridTransport&) = delete;
+  SimgridTransport& operator=(const SimgridTransport&) = delete;
+
+  [[nodiscard]] double now() const override { return s4u::Engine::get_clock(); }
+
+  void start_flow(std::int32_t path, double bytes, Token token) override {
+    std::size_t slot = flows_.size();
+    if (free_flows_.empty()) {
+      flows_.emplace_back();
+    } else {
+      slot = free_flows_.back();
+      free_flows_.pop_back();
+    }
+    const s4u::CommPtr comm = s4u::Comm::sendto_init();
+    comm->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale_))));
+    comm->set_data(reinterpret_cast<void*>(slot + 1));
+    flows_[slot] = {comm, token};
+    comm->set_source(source_);
+    comm->set_destination(destinations_[static_cast<std::size_t>(path)]);  // starts it
+  }
+
+  Timer start_timer(double date, Token token) override {
+    return timer::Timer::set(date, [this, token] { listener_->timer_ended(token); });
+  }
+
+  void cancel_timer(Timer handle) override { static_cast<timer::Timer*>(handle)->remove(); }
+
+  void run(TransportListener& listener) override {
+    listener_ = &listener;
+    s4u::Engine::get_instance()->run();
+    ended_.clear();
+  }
+
+ private:
+  struct Flow {
+    s4u::CommPtr comm;
+    Token token = 0;
+  };
+
+  void build_network(const deployment::Deployment& deployment, const Plan& plan) {
+    s4u::NetZone* zone = s4u::create_empty_zone("network");
+    const auto add_host = [zone](const std::string& name) {
+      s4u::Host* host = zone->create_host(name, 1.0);
+      host->seal();
+      return host;
+    };
+    std::vector<s4u::Link*> links(deployment.links.size(), nullptr);
+    source_ = add_host("source");
+    destinations_.assign(deployment.paths.size(), nullptr);
+    for (std::size_t i = 0; i < deployment.paths.size(); ++i) {
+      if (plan.path_moves[i] == 0) {
+        continue;
+      }
+      destinations_[i] = add_host("path " + std::to_string(i));
+      std::vector<s4u::LinkInRoute> route;
+      for (const collectives::LinkUse& use : deployment.paths[i].links) {
+        const auto index = static_cast<std::size_t>(use.link);
+        const deployment::Link& link = deployment.links[index];
+        if (link.never_limits) {
+          continue;
+        }
+        if (links[index] == nullptr) {
+          links[index] = zone->create_link("link " + std::to_string(index), link.bandwidth * scale_);
+          links[index]->seal();
+        }
+        route.insert(route.end(), static_cast<std::size_t>(use.count), s4u::LinkInRoute(links[index]));
+      }
+      zone->add_bypass_route(source_->get_netpoint(), destinations_[i]->get_netpoint(), nullptr, nullptr, route);
+    }
+    zone->seal();
+  }
+
+  void completed(const s4u::Activity& activity) {
+    ended_.clear();  // SimGrid still uses the activity of this callback, but not the ones before
+    const std::size_t slot = reinterpret_cast<std::size_t>(activity.get_data<void>()) - 1;
+    if (flows_[slot].comm.get() != &activity) {
+      return;
+    }
+    if (activity.get_state() != s4u::Activity::State::FINISHED) {
+      throw error::InternalError("replay: SimGrid dropped a flow");
+    }
+    const Token token = flows_[slot].token;
+    ended_.push_back(std::move(flows_[slot].comm));
+    flows_[slot].comm = nullptr;
+    free_flows_.push_back(slot);
+    listener_->flow_ended(token);
+  }
+
+  double scale_ = 1;
+  s4u::Host* source_ = nullptr;
+  std::vector<s4u::Host*> destinations_;  ///< [path]
+  std::vector<Flow> flows_;
+  std::vector<std::size_t> free_flows_;
+  std::vector<s4u::CommPtr> ended_;
+  TransportListener* listener_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_simgrid_transport(const deployment::Deployment& deployment, const Plan& plan) {
+  if (s4u::Engine::has_instance()) {
+    throw error::InternalError("replay: a process can replay only once; use replay(), which forks");
+  }
+  return std::make_unique<SimgridTransport>(deployment, plan);
+}
+
+}  // namespace lamina::replay
