@@ -12,6 +12,10 @@ PassCost share_of(Seconds duration, Flops flops, double share) {
   return cost;
 }
 
+bool runs_again(const scenario::CustomModel& custom, const scenario::Strategy& strategy) {
+  return strategy.recompute != scenario::Recompute::kNone && custom.recompute > Seconds(0);
+}
+
 BlockCost block_of(const scenario::CustomModel& custom, bool recomputed, std::string name, double share) {
   BlockCost block;
   block.name = std::move(name);
@@ -24,7 +28,7 @@ BlockCost block_of(const scenario::CustomModel& custom, bool recomputed, std::st
 }
 
 LayerCost layer_of(const scenario::CustomModel& custom, const scenario::Strategy& strategy) {
-  const bool recomputed = custom.recompute > Seconds(0);
+  const bool recomputed = runs_again(custom, strategy);
   LayerCost layer;
   layer.name = "layer";
   if (custom.tensor_message > Bytes(0)) {  // two synchronisations per layer and pass: two halves
@@ -52,16 +56,14 @@ WorkModel custom_work(const scenario::Scenario& scenario) {
   WorkModel work;
   work.layer = layer_of(custom, strategy);
   work.layers = scenario.model.layers;
-  // The contract's message is the whole activation; the user's is what one rank sends.
-  const bool sliced = strategy.sliced_sends || strategy.sequence_parallel;
-  work.message = custom.message * (sliced ? ranks : 1.0);
+  work.message = custom.message;  // of one rank, as measured: lowering does not slice it
   work.parameters = work.layer.parameters * ranks * work.layers;
   work.cost_model = "custom durations";
   const double tokens =
       static_cast<double>(strategy.micro_batch_size) * static_cast<double>(scenario.model.sequence_length);
   if (custom.flops > Flops(0) && tokens > 0) {
     const Flops forward = custom.flops * (ranks * work.layers / tokens);
-    const bool recomputed = custom.recompute > Seconds(0);
+    const bool recomputed = runs_again(custom, strategy);
     work.model_flops_per_token = forward * 3;
     work.hardware_flops_per_token = forward * (recomputed ? 4.0 : 3.0);
     work.peak = peak_of(scenario.cluster.node.accelerator, strategy.precision.compute);

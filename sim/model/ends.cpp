@@ -15,7 +15,6 @@ BlockKernels embedding_kernels(const Shape& shape) {
   const double resident = shape.resident_elements();
   BlockKernels block;
   block.name = "embedding";
-  block.tensor_exchange = TensorExchange::kOutputOnly;
   std::vector<Kernel>& forward = block.of(Pass::kForward);
   forward.push_back(memory_bound("embedding_lookup", 2 * shape.activation_bytes * output));
   if (shape.positions > 0) {
@@ -39,7 +38,6 @@ BlockKernels head_kernels(const Shape& shape) {
   const double loss_traffic = (shape.activation_bytes + kSoftmaxBytes) * scores;
   BlockKernels block;
   block.name = "head";
-  block.tensor_exchange = TensorExchange::kInputOnly;
   std::vector<Kernel>& forward = block.of(Pass::kForward);
   forward.push_back(memory_bound("final_norm", 2 * resident));
   add_forward(block, logits, shape);

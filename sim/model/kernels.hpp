@@ -13,7 +13,6 @@ namespace lamina::model {
 struct BlockKernels {
   std::string name;
   std::array<std::vector<Kernel>, kPasses> passes;
-  TensorExchange tensor_exchange = TensorExchange::kBothSides;
 
   [[nodiscard]] std::vector<Kernel>& of(Pass pass) { return passes.at(static_cast<std::size_t>(pass)); }
 

@@ -46,7 +46,6 @@ BlockCost cost_of(BlockKernels block, const Shape& shape, const Pricing& pricing
   cost.recompute = cost_of(std::move(block.of(Pass::kRecompute)), pricing);
   cost.input_gradient = cost_of(std::move(block.of(Pass::kInputGradient)), pricing);
   cost.weight_gradient = cost_of(std::move(block.of(Pass::kWeightGradient)), pricing);
-  cost.tensor_exchange = block.tensor_exchange;
   if (shape.tensor_split) {
     cost.tensor_payload =
         Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));

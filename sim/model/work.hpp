@@ -42,17 +42,6 @@ struct PassCost {
   std::vector<Kernel> kernels;  ///< in launch order; empty for a custom model
 };
 
-/// Which side of a block the tensor group exchanges in the forward; the input gradient mirrors it. Without sequence
-/// parallelism an input needs nothing in the forward and an all-reduce after the input gradient, an output an
-/// all-reduce in the forward and nothing in the backward. With it, an input is all-gathered before the forward and
-/// reduce-scattered after the input gradient, an output reduce-scattered after the forward and all-gathered before the
-/// backward.
-enum class TensorExchange {
-  kBothSides,   ///< attention, MLP: column-split matrix first, row-split matrix last
-  kInputOnly,   ///< head: column-split (vocabulary) matrix
-  kOutputOnly,  ///< embedding: each rank looks up its part of the vocabulary
-};
-
 /// A block is what runs between two tensor-parallel synchronisation points: attention, MLP, embedding, or head.
 struct BlockCost {
   std::string name;
@@ -62,9 +51,8 @@ struct BlockCost {
   PassCost weight_gradient;
   /// Full activation that the tensor group exchanges around the block, bytes; 0: no exchange. Without sequence
   /// parallelism it is all-reduced after the block's forward (and after its input gradient); with it, all-gathered
-  /// before and reduce-scattered after.
+  /// before and reduce-scattered after. The embedding exchanges its output only, the head its input only.
   Bytes tensor_payload;
-  TensorExchange tensor_exchange = TensorExchange::kBothSides;
 
   [[nodiscard]] const PassCost& pass(Pass which) const;
 };
