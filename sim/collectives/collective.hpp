@@ -7,8 +7,9 @@
 #include "sim/fabric/fabric.hpp"
 #include "sim/graph/operation_graph.hpp"
 
-/// Collectives as fluid flows: a ring moves at the pace of its slowest edge, so all its edges share one rate and the ring is
-/// one flow over the union of its links, each link listed as often as it is crossed. Multi-phase algorithms are chains.
+/// Collectives as fluid flows: a ring moves at the pace of its slowest edge, so all its edges share one rate and the
+/// ring is one flow over the union of its links, each link listed as often as it is crossed. Multi-phase algorithms are
+/// chains.
 namespace lamina::collectives {
 
 /// `count` crossings of a link by one flow.
@@ -34,7 +35,8 @@ struct MessageStep {
   int step = 0;  ///< a member sends step k after it has received (and sent) its step k - 1 messages
 };
 
-/// 1. `phases` and `messages` move the same bytes over the same links; on an idle network of equal links the fluid time is
+/// 1. `phases` and `messages` move the same bytes over the same links; on an idle network of equal links the fluid time
+/// is
 ///    within 1 % of the message time.
 /// 2. Members are devices in rank order; at least two.
 class Collective {
