@@ -16,8 +16,9 @@ struct ActivationTerm {
 };
 
 /// What a transformer layer keeps, operation by operation (Korthikanti et al., arXiv 2205.05198, section 4). For a GPT
-/// in 16 bits the sum is s b h (34 + 5 a s / h); eq. 2 under tensor, eq. 4 under sequence parallelism. Scores are kept
-/// whether or not their FLOPs are counted; fused attention keeps only the statistics of its rows.
+/// in 16 bits the sum is s b h (34 + 5 a s / h); under tensor parallelism s b h (10 + 24 / t + 5 a s / (h t)), with
+/// sequence parallelism the first one / t. Scores are kept whether or not their FLOPs are counted; fused attention
+/// keeps only the statistics of its rows.
 [[nodiscard]] std::vector<ActivationTerm> layer_activations(const Shape& shape);
 
 /// Dropout mask of the embedding (GPT-style), and norm input, projection input and fp32 logits of the head

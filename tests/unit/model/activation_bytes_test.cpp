@@ -37,21 +37,21 @@ LayerCost layer_of(const PublishedModel& model, int tensor_parallel, bool sequen
       .layer;
 }
 
-TEST(ActivationBytes, OfAnUnsplitLayerAreEquation1) {
+TEST(ActivationBytes, OfAnUnsplitLayerAreSbhTimes34Plus5AsOverH) {
   for (const PublishedModel& model : kPublished) {
     const double expected = sbh(model) * (34 + score_term(model));
     EXPECT_NEAR(layer_of(model, 1, false).checkpoint.value() / expected, 1, kExact) << model.name;
   }
 }
 
-TEST(ActivationBytes, UnderTensorParallelismAreEquation2) {
+TEST(ActivationBytes, UnderTensorParallelismAreSbhTimes10Plus24OverTPlus5AsOverHt) {
   for (const PublishedModel& model : kPublished) {
     const double expected = sbh(model) * (10 + 24.0 / 8 + score_term(model) / 8);
     EXPECT_NEAR(layer_of(model, 8, false).checkpoint.value() / expected, 1, kExact) << model.name;
   }
 }
 
-TEST(ActivationBytes, UnderSequenceParallelismAreEquation4) {
+TEST(ActivationBytes, UnderSequenceParallelismAreTheUnsplitOnesOverT) {
   for (const PublishedModel& model : kPublished) {
     const double expected = sbh(model) / 8 * (34 + score_term(model));
     EXPECT_NEAR(layer_of(model, 8, true).checkpoint.value() / expected, 1, kExact) << model.name;

@@ -61,7 +61,7 @@ TEST(ModelFlops, HardwareFlopsWithFullRecomputationAreTheFormulaOfNarayanan) {
   expect_relative(work.hardware_flops_per_token.value(), expected);
 }
 
-// Korthikanti et al., arXiv 2205.05198, eq. 7: model FLOPs 72 B L s h^2 (1 + s / 6h + v / 12 h L), whatever is
+// Korthikanti et al., arXiv 2205.05198, appendix: model FLOPs 72 B L s h^2 (1 + s / 6h + v / 12 h L), whatever is
 // recomputed.
 TEST(ModelFlops, ModelFlopsLeaveRecomputationOut) {
   const double expected = 72 * 96 * kH * kH * (1 + kS / (6 * kH) + 51200 / (12 * kH * 96));
