@@ -48,6 +48,19 @@ std::vector<double> bytes_of_links(const Step& step) {
   return bytes;
 }
 
+/// A flow's rate comes or goes.
+struct Change {
+  double time = 0;
+  double rate = 0;
+};
+
+void sort_by_time(std::vector<Change>& changes) {
+  const auto earlier = [](const Change& a, const Change& b) { return a.time < b.time; };
+  if (!std::is_sorted(changes.begin(), changes.end(), earlier)) {  // a timeline's flows are in order of their ends
+    std::stable_sort(changes.begin(), changes.end(), earlier);
+  }
+}
+
 /// Highest sum of the average rates of the flows in flight over `link`, bytes per second.
 double peak_rate(const Step& step, std::size_t link) {
   const deployment::Deployment& deployment = step.deployment();
@@ -60,27 +73,27 @@ double peak_rate(const Step& step, std::size_t link) {
     }
   }
 
-  struct Change {
-    double time = 0;
-    double rate = 0;
-  };
-
-  std::vector<Change> changes;
+  std::vector<Change> starts;
+  std::vector<Change> ends;
   for (const timeline::Flow& flow : step.timeline().flows) {
     const double crossed = crossings[static_cast<std::size_t>(flow.path)];
     const double duration = flow.end - flow.start;
     if (crossed > 0 && duration > step.slack()) {
       const double rate = flow.bytes * crossed / duration;
-      changes.push_back({flow.start + step.slack(), rate});  // after the flows that end at this moment
-      changes.push_back({flow.end, -rate});
+      starts.push_back({flow.start, rate});
+      ends.push_back({flow.end, rate});
     }
   }
-  std::sort(changes.begin(), changes.end(),
-            [](const Change& a, const Change& b) { return a.time != b.time ? a.time < b.time : a.rate < b.rate; });
+  sort_by_time(starts);
+  sort_by_time(ends);
   double now = 0;
   double peak = 0;
-  for (const Change& change : changes) {
-    now += change.rate;
+  auto ending = ends.begin();
+  for (const Change& start : starts) {
+    for (; ending != ends.end() && ending->time <= start.time + step.slack(); ++ending) {
+      now -= ending->rate;
+    }
+    now += start.rate;
     peak = std::max(peak, now);
   }
   return peak;

@@ -14,7 +14,8 @@ using graph::Traffic;
 
 namespace {
 
-/// A stretch of time in which a rank's occupied seconds are counted: everything but pipeline transfers and waiting.
+/// A stretch of time and the seconds of it that are not lost to the pipeline: all but its exposed transfers and
+/// waiting.
 struct Window {
   double from = std::numeric_limits<double>::infinity();
   double to = 0;
@@ -35,28 +36,21 @@ struct Window {
 /// What one rank's time was spent on.
 struct Ledger {
   report::RoleTimes times;
-  Window pipeline;  ///< forwards and backwards of all ranks
-  Window own;       ///< forwards and backwards of this rank
+  Window pipeline;  ///< from the rank's first forward or backward to its last
 
   void compute(double from, double to) {
     times.compute_s += to - from;
-    occupy(from, to);
+    pipeline.occupy(from, to);
   }
 
   void exposed(Traffic traffic, double from, double to) {
     times.exposed_s[static_cast<std::size_t>(traffic)] += to - from;
     if (traffic != Traffic::kPipeline) {
-      occupy(from, to);
+      pipeline.occupy(from, to);
     }
   }
 
   void bubble(double from, double to) { times.bubble_s += to - from; }
-
- private:
-  void occupy(double from, double to) {
-    pipeline.occupy(from, to);
-    own.occupy(from, to);
-  }
 };
 
 /// Walks one rank from the start of the step to its last operation and fills a ledger.
@@ -166,7 +160,7 @@ Ledger open_ledger(const Step& step, std::size_t rank, const std::vector<std::ui
       compute.extend(step.span(run));
     }
     if (is_pipeline_work(step.operation(run))) {
-      ledger.own.extend(step.span(run));
+      ledger.pipeline.extend(step.span(run));
     }
   }
   ledger.times.span_s = compute.length();
@@ -176,27 +170,21 @@ Ledger open_ledger(const Step& step, std::size_t rank, const std::vector<std::ui
 }  // namespace
 
 StepTimes role_times(const Step& step) {
-  std::vector<Ledger> ledgers;
-  Window pipeline;
-  for (std::size_t rank = 0; rank < step.ranks(); ++rank) {
-    ledgers.push_back(open_ledger(step, rank, compute_stream(step, rank)));
-    pipeline.from = std::min(pipeline.from, ledgers.back().own.from);
-    pipeline.to = std::max(pipeline.to, ledgers.back().own.to);
-  }
   StepTimes result;
+  Window makespan;
   Window longest;
   for (std::size_t rank = 0; rank < step.ranks(); ++rank) {
-    Ledger& ledger = ledgers[rank];
-    ledger.pipeline.from = pipeline.from;
-    ledger.pipeline.to = pipeline.to;
-    RankWalk(step, rank, ledger).walk(compute_stream(step, rank));
-    pipeline.occupied = std::max(pipeline.occupied, ledger.pipeline.occupied);
-    if (rank == 0 || ledger.own.length() > longest.length() + step.slack()) {
-      longest = ledger.own;
+    const std::vector<std::uint32_t> order = compute_stream(step, rank);
+    Ledger ledger = open_ledger(step, rank, order);
+    RankWalk(step, rank, ledger).walk(order);
+    makespan.extend({ledger.pipeline.from, ledger.pipeline.to});
+    makespan.occupied = std::max(makespan.occupied, ledger.pipeline.occupied);
+    if (rank == 0 || ledger.pipeline.length() > longest.length() + step.slack()) {
+      longest = ledger.pipeline;
     }
     result.ranks.push_back(ledger.times);
   }
-  result.bubble_makespan_fraction = pipeline.idle_fraction();
+  result.bubble_makespan_fraction = makespan.idle_fraction();
   result.bubble_span_fraction = longest.idle_fraction();
   return result;
 }
