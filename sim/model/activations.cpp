@@ -1,14 +1,6 @@
 #include "sim/model/activations.hpp"
 
 namespace lamina::model {
-namespace {
-
-constexpr double kMaskBytes = 1;
-constexpr double kLogitBytes = 4;
-constexpr double kStatisticsBytes = 4;
-
-}  // namespace
-
 std::vector<ActivationTerm> layer_activations(const Shape& shape) {
   const double width = shape.activation_bytes;
   const auto tokens = static_cast<double>(shape.tokens);
@@ -61,7 +53,7 @@ std::vector<ActivationTerm> head_activations(const Shape& shape) {
   const double logits = static_cast<double>(shape.tokens) * static_cast<double>(shape.vocabulary);
   return {{"final_norm input", Bytes(resident)},
           {"logits input", Bytes(resident)},
-          {"cross_entropy softmax", Bytes(kLogitBytes * logits)}};
+          {"cross_entropy softmax", Bytes(kLossBytes * logits)}};
 }
 
 Bytes total(const std::vector<ActivationTerm>& terms, bool with_scores) {

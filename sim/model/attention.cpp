@@ -5,9 +5,6 @@
 namespace lamina::model {
 namespace {
 
-constexpr double kMaskBytes = 1;  // one byte per dropped element (Korthikanti et al., arXiv 2205.05198, section 4)
-constexpr double kStatisticsBytes = 4;  // log-sum-exp of a row of scores in fp32, kept by fused attention
-
 /// One of the products between activations, batched over sequences and heads. `reads` and `writes` are elements.
 Kernel score_product(std::string name, const Shape& shape, std::int64_t n, std::int64_t k, double element_traffic) {
   Kernel kernel;

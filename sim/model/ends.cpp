@@ -2,13 +2,6 @@
 #include "sim/model/kernels.hpp"
 
 namespace lamina::model {
-namespace {
-
-constexpr double kMaskBytes = 1;
-constexpr double kSoftmaxBytes = 4;  // the loss is computed in fp32 (Korthikanti et al., arXiv 2205.05198, section 4.3)
-
-}  // namespace
-
 BlockKernels embedding_kernels(const Shape& shape) {
   const double hidden = static_cast<double>(shape.hidden);
   const double output = static_cast<double>(shape.tokens) * hidden;
@@ -35,7 +28,7 @@ BlockKernels head_kernels(const Shape& shape) {
   const ParameterProduct logits{"logits", shape.tokens, shape.vocabulary, shape.hidden, wide_type(shape)};
   const double resident = shape.activation_bytes * shape.resident_elements();
   const double scores = static_cast<double>(shape.tokens) * static_cast<double>(shape.vocabulary);
-  const double loss_traffic = (shape.activation_bytes + kSoftmaxBytes) * scores;
+  const double loss_traffic = (shape.activation_bytes + kLossBytes) * scores;
   BlockKernels block;
   block.name = "head";
   std::vector<Kernel>& forward = block.of(Pass::kForward);

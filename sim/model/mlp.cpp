@@ -1,12 +1,6 @@
 #include "sim/model/kernels.hpp"
 
 namespace lamina::model {
-namespace {
-
-constexpr double kMaskBytes = 1;
-
-}  // namespace
-
 BlockKernels mlp_kernels(const Shape& shape, scenario::Recompute recompute) {
   const std::int64_t up_width = (shape.gated ? 2 : 1) * shape.feed_forward;
   const ParameterProduct up{"mlp_up", shape.tokens, up_width, shape.hidden};

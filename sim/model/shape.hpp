@@ -6,6 +6,10 @@
 
 namespace lamina::model {
 
+inline constexpr double kMaskBytes = 1;  ///< of a dropped element (Korthikanti et al., arXiv 2205.05198, section 4)
+inline constexpr double kLossBytes = 4;  ///< the softmax of the loss is fp32 (same, section 4.3)
+inline constexpr double kStatisticsBytes = 4;  ///< log-sum-exp of a row of scores, kept by fused attention
+
 /// What one tensor rank holds of a model, for one micro-batch: the sizes that kernels, activations and parameters are
 /// computed from. Heads, MLP width and vocabulary are split over the t tensor ranks (Shoeybi et al., arXiv 1909.08053).
 struct Shape {
