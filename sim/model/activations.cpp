@@ -1,6 +1,7 @@
 #include "sim/model/activations.hpp"
 
 namespace lamina::model {
+
 std::vector<ActivationTerm> layer_activations(const Shape& shape) {
   const double width = shape.activation_bytes;
   const auto tokens = static_cast<double>(shape.tokens);

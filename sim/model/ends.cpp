@@ -2,6 +2,7 @@
 #include "sim/model/kernels.hpp"
 
 namespace lamina::model {
+
 BlockKernels embedding_kernels(const Shape& shape) {
   const double hidden = static_cast<double>(shape.hidden);
   const double output = static_cast<double>(shape.tokens) * hidden;

@@ -1,6 +1,7 @@
 #include "sim/model/kernels.hpp"
 
 namespace lamina::model {
+
 BlockKernels mlp_kernels(const Shape& shape, scenario::Recompute recompute) {
   const std::int64_t up_width = (shape.gated ? 2 : 1) * shape.feed_forward;
   const ParameterProduct up{"mlp_up", shape.tokens, up_width, shape.hidden};
