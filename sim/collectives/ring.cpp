@@ -37,9 +37,9 @@ std::vector<std::int32_t> chain_from_root(const Channels& channels, std::int32_t
   return chain;
 }
 
-/// Filling the pipeline takes n - 2 segments, hence at most 1 % of the transfer.
+/// Filling the pipeline takes n - 2 segments, hence less than 1 % of the transfer.
 std::int32_t broadcast_segments(std::int32_t size) {
-  return std::max(1, 100 * (size - 2));
+  return std::max(1, 128 * (size - 2));
 }
 
 class Ring : public Collective {
