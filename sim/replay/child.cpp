@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -195,6 +196,13 @@ void die_with(pid_t parent) {
   }
 }
 
+/// The simulator flushes stdout, which would print what the parent's buffer held at the fork a second time.
+void leave_outputs_to_the_parent(const Descriptor& errors) {
+  const Descriptor nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  dup2(nowhere.number(), STDOUT_FILENO);
+  dup2(errors.number(), STDERR_FILENO);
+}
+
 [[noreturn]] void run_work(const std::function<timeline::Timeline()>& work, const Writer& writer) {
   try {
     send_timeline(work(), writer);
@@ -244,7 +252,7 @@ timeline::Timeline run_in_child(const std::function<timeline::Timeline()>& work)
   }
   if (process == 0) {
     die_with(parent);
-    dup2(errors.number(), STDERR_FILENO);
+    leave_outputs_to_the_parent(errors);
     run_work(work, Writer(write_end.number()));
   }
   Child child(process);

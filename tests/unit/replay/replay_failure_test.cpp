@@ -168,6 +168,13 @@ TEST(ReplayChild, KeepsTheChildsStderrForTheMessage) {
   EXPECT_THAT(text, HasSubstr("a constraint could not be saturated"));
 }
 
+TEST(ReplayChild, DoesNotPrintWhatTheParentHadInItsBuffer) {
+  ::testing::internal::CaptureStdout();
+  std::fputs("a row", stdout);
+  (void)one_message().run();
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "a row");
+}
+
 TEST(ReplayChild, ReportsAChildThatWasKilled) {
   const auto killed = [] {
     (void)run_in_child([]() -> timeline::Timeline {
