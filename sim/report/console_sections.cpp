@@ -15,6 +15,7 @@ namespace lamina::report {
 namespace {
 
 constexpr std::size_t kBarColumns = 30;
+constexpr std::size_t kNoteColumns = 12;  // what a memory row leaves of the page
 
 std::string spoken(fabric::LinkClass link_class) {
   switch (link_class) {
@@ -52,7 +53,7 @@ void add_memory_bar(Page& page, const std::string& label, double bytes, double w
     for (std::size_t column = display_width(picture); column < kBarColumns; ++column) {
       picture += "░";
     }
-    picture += " " + note;
+    picture += " " + truncate(note, kNoteColumns);
   }
   page.line("  " + table_row({label, binary_bytes(bytes), percent(share)}, {13, 9, 8}) + "  " +
             page.paint(picture, Tone::kFaint));
