@@ -22,14 +22,14 @@ inline constexpr int kLinkClasses = 4;
 
 [[nodiscard]] const char* name_of(LinkClass link_class);
 
-/// One direction of a link, or a bundle of parallel links that traffic is spread over evenly.
+/// One direction of a link, or a bundle of parallel links that traffic is spread over evenly. Big fabrics have
+/// millions: their names are made on demand, see link_name().
 struct Link {
   LinkClass link_class = LinkClass::kPort;
   BytesPerSecond bandwidth;
   /// True when the links that feed it (or drain it) cannot fill it, so that it never limits a flow: a non-blocking
   /// trunk. The replay leaves such links out; their bytes are still counted.
   bool never_limits = false;
-  std::string name;  ///< "node 3 port 1 up"; may be empty in big fabrics, see link_name()
 };
 
 using LinkId = std::int32_t;
@@ -107,8 +107,9 @@ class Router {
 /// @throws InternalError if the device does not exist or has no host path
 [[nodiscard]] Route host_route(const Fabric& fabric, int device, bool to_host);
 
-/// "node 3 port 1 up", "device 12 to domain switch", ...: the link's own name if it has one, otherwise made on demand.
-/// Constant time on fabrics of build_nodes.
+/// "node 3 port 1 up", "device 12 to domain switch", "leaf 2 down", ... A host path has the name of its first device.
+/// Logarithmic time on fabrics of build_nodes, linear on others.
+/// @throws InternalError if there is no such link
 [[nodiscard]] std::string link_name(const Fabric& fabric, LinkId link);
 
 /// Most devices that build_nodes accepts: ids of all links stay well inside LinkId, the fabric inside a few GB.
@@ -118,8 +119,7 @@ inline constexpr std::int64_t kMostDevices = 10'000'000;
 ///
 /// Per device and direction one device link (none in a domain of one device), per `shared_by` devices of a node one
 /// host path, per port one link up and one down at bandwidth x efficiency of the network. Device i of a node uses its
-/// port i x nics / devices. Consecutive devices fill a domain, across nodes if it is larger than a node. Links carry no
-/// names.
+/// port i x nics / devices. Consecutive devices fill a domain, across nodes if it is larger than a node.
 /// @throws InternalError on counts that the scenario loader refuses (no device, more than kMostDevices)
 [[nodiscard]] Fabric build_nodes(const scenario::Cluster& cluster);
 

@@ -74,11 +74,7 @@ std::string link_name(const Fabric& fabric, LinkId link) {
   if (link < 0 || static_cast<std::size_t>(link) >= fabric.links.size()) {
     throw error::InternalError("there is no link " + std::to_string(link));
   }
-  const Link& named = fabric.links[static_cast<std::size_t>(link)];
-  if (!named.name.empty()) {
-    return named.name;
-  }
-  switch (named.link_class) {
+  switch (fabric.links[static_cast<std::size_t>(link)].link_class) {
     case LinkClass::kDeviceLink:
       return device_link_name(fabric, link);
     case LinkClass::kHostPath:

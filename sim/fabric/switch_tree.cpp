@@ -51,7 +51,7 @@ void Wiring::route(std::int32_t from_port, std::int32_t to_port, NetworkHop& hop
 
 std::string Wiring::name_of_trunk(LinkId link) const {
   const std::int32_t child = (link - first_trunk) / 2 + 1;
-  if (link < first_trunk || at(child) >= tree.parent.size()) {
+  if (link < first_trunk || at(child) >= tree.parent.size() || !tree.name) {
     return "link " + std::to_string(link);
   }
   return tree.name(child) + (link == up(child) ? " up" : " down");
@@ -61,6 +61,11 @@ std::shared_ptr<const Wiring> wire(Fabric& fabric, SwitchTree tree) {
   if (tree.parent.empty() || tree.trunk.size() != tree.parent.size() ||
       tree.switch_of_port.size() != fabric.ports.size()) {
     throw error::InternalError("the switch tree does not fit the fabric");
+  }
+  for (const std::int32_t index : tree.switch_of_port) {
+    if (index < 0 || at(index) >= tree.parent.size()) {
+      throw error::InternalError("a port hangs on a switch that does not exist");
+    }
   }
   auto wiring = std::make_shared<Wiring>();
   wiring->first_trunk = static_cast<LinkId>(fabric.links.size());

@@ -44,12 +44,6 @@ TEST(LinkName, IsDifferentForEveryLink) {
   EXPECT_EQ(names.size(), fabric.links.size());
 }
 
-TEST(LinkName, PrefersTheLinksOwnName) {
-  Fabric fabric = fat_tree(2);
-  fabric.links[3].name = "the blue cable";
-  EXPECT_EQ(link_name(fabric, 3), "the blue cable");
-}
-
 TEST(LinkName, FindsOwnersOnFabricsInAnyOrder) {
   Fabric fabric;
   fabric.links.resize(4);

@@ -176,6 +176,8 @@ TEST(SwitchTree, IsRefusedWhenItDoesNotFitTheFabric) {
                          .switch_of_port = {1, 2},
                          .name = nullptr};
   EXPECT_THROW(connect(fabric, child_first), error::InternalError);
+  SwitchTree no_such_switch{.parent = {-1}, .trunk = {BytesPerSecond(1)}, .switch_of_port = {0, 1}, .name = nullptr};
+  EXPECT_THROW(connect(fabric, no_such_switch), error::InternalError);
 }
 
 }  // namespace
