@@ -1,0 +1,133 @@
+#include "tests/support/random_scenario.hpp"
+
+#include <algorithm>
+
+#include "sim/error/error.hpp"
+#include "sim/pipeline/simulate.hpp"
+
+namespace lamina::tests {
+namespace {
+
+int pick(std::mt19937& random, std::initializer_list<int> choices) {
+  std::uniform_int_distribution<std::size_t> index(0, choices.size() - 1);
+  return *(choices.begin() + index(random));
+}
+
+bool flip(std::mt19937& random) {
+  return pick(random, {0, 1}) == 1;
+}
+
+/// Declared defaults of a plug-in's parameters.
+template <class Catalog>
+scenario::PluginChoice choose(const Catalog& catalog, const std::string& name) {
+  const auto* entry = catalog.find(name);
+  if (entry == nullptr) {
+    throw error::InternalError("no plug-in " + name);
+  }
+  scenario::PluginChoice choice;
+  choice.name = name;
+  for (const catalog::ParameterSpec& spec : entry->info.parameters) {
+    switch (spec.kind) {
+      case catalog::ParameterKind::kChoice:
+        choice.parameters.set_choice(spec.name, spec.default_value);
+        break;
+      case catalog::ParameterKind::kBoolean:
+        choice.parameters.set_number(spec.name, spec.default_value == "true" ? 1 : 0);
+        break;
+      case catalog::ParameterKind::kSeconds:  // "4 us" and the like: only cost models have them
+        choice.parameters.set_number(spec.name, 4e-6);
+        break;
+      default:
+        choice.parameters.set_number(spec.name, std::stod(spec.default_value));
+    }
+  }
+  return choice;
+}
+
+scenario::Node small_node() {
+  scenario::Node node;
+  node.name = "small";
+  node.devices = 4;
+  node.accelerator.name = "small";
+  node.accelerator.peak = {{scenario::DataType::kBf16, FlopsPerSecond(1e14)}};
+  node.accelerator.memory = Bytes(80e9);
+  node.accelerator.memory_bandwidth = BytesPerSecond(1e12);
+  node.accelerator.multiprocessors = 100;
+  node.device_link = {"nvlink", "", BytesPerSecond(50e9), Seconds(1e-6)};
+  node.device_link_domain = 4;
+  node.host_path = {"pcie", "", BytesPerSecond(10e9), Seconds(2e-6), 2};
+  node.nics = 4;
+  node.host_memory = Bytes(1e12);
+  return node;
+}
+
+}  // namespace
+
+scenario::Scenario small_scenario() {
+  const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
+  scenario::Scenario scenario;
+  scenario.name = "small";
+  scenario.model.name = "small";
+  scenario.model.layers = 8;
+  scenario.model.hidden = 1024;
+  scenario.model.sequence_length = 512;
+  scenario.model.heads = 16;
+  scenario.model.key_value_heads = 16;
+  scenario.model.head_size = 64;
+  scenario.model.feed_forward = 4096;
+  scenario.cluster.node = small_node();
+  scenario.cluster.nodes = 1;
+  scenario.cluster.network = {"network", "", BytesPerSecond(5e9), Seconds(3e-6), Seconds(1e-6), 1.0};
+  scenario.cluster.topology = choose(catalogs.topologies, "fat_tree");
+  scenario.strategy.micro_batches = 4;
+  scenario.strategy.schedule = choose(catalogs.schedules, "accumulate");
+  scenario.simulation.cost_model = choose(catalogs.cost_models, "roofline");
+  scenario.simulation.collective_algorithm = "ring";
+  return scenario;
+}
+
+scenario::Scenario random_scenario(std::mt19937& random) {
+  const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
+  scenario::Scenario scenario = small_scenario();
+  scenario::Strategy& strategy = scenario.strategy;
+  strategy.tensor_parallel = pick(random, {1, 2, 4});
+  strategy.pipeline_parallel = pick(random, {1, 2, 4});
+  strategy.data_parallel = pick(random, {1, 2, 3, 4});
+  strategy.micro_batches = pick(random, {4, 6});
+  strategy.sequence_parallel = strategy.tensor_parallel > 1 && flip(random);
+  strategy.sliced_sends = flip(random);
+  if (strategy.pipeline_parallel > 1) {
+    const char* schedules[] = {"gpipe", "one_forward_one_backward", "layered_modular"};
+    strategy.schedule = choose(catalogs.schedules, schedules[pick(random, {0, 1, 2})]);
+  } else {
+    strategy.schedule = choose(catalogs.schedules, flip(random) ? "accumulate" : "layered_modular");
+  }
+  strategy.sharding.level = static_cast<scenario::ShardingLevel>(pick(random, {0, 1, 2, 3}));
+  strategy.sharding.prefetch = flip(random);
+  strategy.sharding.weight_buffers = pick(random, {1, 2, 3});
+  strategy.sharding.gradient_buffers = pick(random, {1, 2, 3});
+  strategy.overlap = {flip(random), flip(random), flip(random), flip(random)};
+  strategy.recompute = static_cast<scenario::Recompute>(pick(random, {0, 1, 2}));
+  strategy.update = flip(random) ? scenario::Update::kWithReduction : scenario::Update::kAfterGlobalNorm;
+  strategy.offload.state = pick(random, {0, 0, 1}) == 1;
+  strategy.offload.update_on = flip(random) ? scenario::OffloadUpdate::kHost : scenario::OffloadUpdate::kDevice;
+  strategy.offload.checkpoints = pick(random, {0, 0, 1}) == 1;
+  std::shuffle(strategy.placement.begin(), strategy.placement.end(), random);
+  scenario.cluster.node.nics = pick(random, {1, 2, 4});
+  scenario.cluster.nodes = (strategy.ranks() + 3) / 4 + pick(random, {0, 1});
+  const char* topologies[] = {"fat_tree", "rail_optimized", "leaf_spine_ethernet"};
+  scenario.cluster.topology = choose(catalogs.topologies, topologies[pick(random, {0, 1, 2})]);
+  auto& parameters = scenario.cluster.topology.parameters;
+  for (const char* name : {"nodes_per_leaf", "nodes_per_rail_switch"}) {
+    if (parameters.has(name)) {
+      parameters.set_number(name, pick(random, {1, 2, 3, 8}));
+    }
+  }
+  if (parameters.has("oversubscription")) {
+    parameters.set_number("oversubscription", pick(random, {1, 2, 3}));
+  }
+  scenario.simulation.collective_algorithm = flip(random) ? "ring" : "hierarchical";
+  return scenario;
+}
+
+}  // namespace lamina::tests
