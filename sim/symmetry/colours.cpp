@@ -42,6 +42,29 @@ std::uint64_t at(const Hashes& hashes, std::int32_t index) {
   return index < 0 ? 0x5bd1e995U : hashes[static_cast<std::size_t>(index)];
 }
 
+/// Two channels between the same ranks (forward and backward), or two groups with the same members (tensor and data),
+/// are told apart by what the program uses them for.
+void label_by_use(const Deployment& whole, Colours& colours) {
+  for (std::size_t r = 0; r < whole.ranks.size(); ++r) {
+    const deployment::Rank& rank = whole.ranks[r];
+    for (std::size_t c = 0; c < rank.channels.size(); ++c) {
+      const auto channel = static_cast<std::size_t>(rank.channels[c]);
+      if (whole.channels[channel].sender == static_cast<std::int32_t>(r)) {
+        colours.channel[channel] = join(colours.channel[channel], c);
+      }
+    }
+    for (std::size_t kind = 0; kind < rank.groups.size(); ++kind) {
+      if (rank.groups[kind] >= 0) {
+        // One member labels the group, so that the colour does not depend on their number.
+        const auto group = static_cast<std::size_t>(rank.groups[kind]);
+        if (whole.groups[group].members.front() == static_cast<std::int32_t>(r)) {
+          colours.group[group] = join(colours.group[group], kind);
+        }
+      }
+    }
+  }
+}
+
 Colours initial(const Deployment& whole, std::uint64_t seed) {
   Colours colours;
   for (const deployment::Rank& rank : whole.ranks) {
@@ -56,6 +79,7 @@ Colours initial(const Deployment& whole, std::uint64_t seed) {
   }
   colours.channel.assign(whole.channels.size(), seed + 3);
   colours.group.assign(whole.groups.size(), seed + 4);
+  label_by_use(whole, colours);
   return colours;
 }
 
