@@ -53,7 +53,8 @@ void add_memory_bar(Page& page, const std::string& label, double bytes, double w
     for (std::size_t column = display_width(picture); column < kBarColumns; ++column) {
       picture += "░";
     }
-    picture += " " + truncate(note, kNoteColumns);
+    picture += ' ';
+    picture += truncate(note, kNoteColumns);
   }
   page.line("  " + table_row({label, binary_bytes(bytes), percent(share)}, {13, 9, 8}) + "  " +
             page.paint(picture, Tone::kFaint));
