@@ -1,0 +1,150 @@
+#include "sim/scenario/merge.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "sim/catalog/catalog.hpp"
+#include "sim/scenario/fault.hpp"
+
+namespace lamina::scenario {
+namespace {
+
+constexpr std::string_view kEveryKey = "*";
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  while (true) {
+    const std::size_t dot = path.find('.', start);
+    parts.emplace_back(path.substr(start, dot - start));
+    if (dot == std::string_view::npos) {
+      return parts;
+    }
+    start = dot + 1;
+  }
+}
+
+std::string join(const std::vector<std::string>& parts, std::size_t first) {
+  std::string joined;
+  for (std::size_t i = first; i < parts.size(); ++i) {
+    joined += (i == first ? "" : ".") + parts[i];
+  }
+  return joined;
+}
+
+std::vector<std::string> key_path(const std::string& key, const Position& position) {
+  std::string full = key;
+  for (const Alias& alias : override_aliases()) {
+    if (alias.name == key) {
+      full = alias.key;
+    }
+  }
+  std::vector<std::string> parts = split_path(full);
+  const bool empty_part = std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
+  if (empty_part || parts.size() > static_cast<std::size_t>(kDeepestNesting)) {
+    fail(position.location(), "",
+         {"The key of an override is a dotted path.", fmt::format("\"{}\"", key.substr(0, 80)),
+          "for example strategy.micro_batches=8 or tp=4"});
+  }
+  return parts;
+}
+
+/// The mapping under `key`, made or unfolded where needed.
+Tree& descend(const Schema& schema, Tree& parent, const KeySpec* spec, const std::string& key,
+              const Position& position) {
+  TreeEntry* entry = parent.find(key);
+  if (entry == nullptr) {
+    parent.set(key, mapping(position));
+    return parent.find(key)->value;
+  }
+  if (spec != nullptr && spec->kind == ValueKind::kPlugin && entry->value.is_scalar()) {
+    Tree chosen = mapping(entry->value.position);
+    chosen.set("name", std::move(entry->value));
+    entry->value = std::move(chosen);
+  } else if (spec != nullptr && !spec->target.empty() && spec->kind != ValueKind::kPlugin) {
+    entry->value = expand_shorthand(schema.section(spec->target), std::move(entry->value));
+  }
+  if (!entry->value.is_mapping()) {
+    entry->position = position;
+    entry->value = mapping(position);
+  }
+  return entry->value;
+}
+
+bool is_section_like(const KeySpec& spec) {
+  return spec.kind == ValueKind::kSection || spec.kind == ValueKind::kReference;
+}
+
+}  // namespace
+
+Tree expand_shorthand(const Section& section, Tree tree) {
+  if (!tree.is_scalar() || section.shorthand.empty()) {
+    return tree;
+  }
+  Tree expanded = mapping(tree.position);
+  if (section.shorthand == kEveryKey) {
+    for (const KeySpec& spec : section.keys) {
+      expanded.set(spec.name, tree);
+    }
+  } else {
+    expanded.set(section.shorthand, std::move(tree));
+  }
+  return expanded;
+}
+
+void apply_override(const Schema& schema, Tree& root, const Override& change) {
+  const std::string source = fmt::format("--set {}={}", change.key.substr(0, 200), change.value.substr(0, 200));
+  const Position position{std::make_shared<const std::string>(source), 0, 0};
+  if (change.value.size() > kLargestFile) {
+    fail(position.location(), change.key,
+         {"The value is too long.", "", fmt::format("at most {} bytes", kLargestFile)});
+  }
+  Tree value = parse_yaml(change.value, source, false);
+  value.position = position;
+  const std::vector<std::string> path = key_path(change.key, position);
+  const Section* section = &schema.section("scenario");
+  Tree* parent = &root;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    const KeySpec* spec = section == nullptr ? nullptr : section->find(path[i]);
+    parent = &descend(schema, *parent, spec, path[i], position);
+    if (spec != nullptr && spec->kind == ValueKind::kValues) {
+      parent->set(join(path, i + 1), std::move(value));
+      return;
+    }
+    section = spec != nullptr && is_section_like(*spec) ? &schema.section(spec->target) : nullptr;
+  }
+  const KeySpec* spec = section == nullptr ? nullptr : section->find(path.back());
+  if (spec != nullptr && !spec->replaces.empty()) {
+    const TreeEntry* sibling = parent->find(spec->replaces);
+    const bool from_file = sibling != nullptr && sibling->position.line > 0;
+    if (from_file) {  // two overrides that contradict each other stay, and are reported
+      parent->erase(spec->replaces);
+    }
+  }
+  parent->set(path.back(), std::move(value));
+}
+
+Tree overlay(const Schema& schema, const Section& section, Tree base, const Tree& changes) {
+  for (const TreeEntry& change : changes.entries) {
+    const KeySpec* spec = section.find(change.key);
+    TreeEntry* below = base.find(change.key);
+    const bool names_base = change.value.find("base") != nullptr;
+    const bool merges = spec != nullptr && below != nullptr && is_section_like(*spec) && change.value.is_mapping() &&
+                        !(spec->kind == ValueKind::kReference && names_base);
+    if (!merges) {
+      base.set(change.key, change.value);
+      base.find(change.key)->position = change.position;
+      continue;
+    }
+    const Section& inner = schema.section(spec->target);
+    below->value = overlay(schema, inner, expand_shorthand(inner, std::move(below->value)), change.value);
+    below->value.position = change.value.position;
+  }
+  return base;
+}
+
+}  // namespace lamina::scenario

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "sim/scenario/load.hpp"
+#include "sim/scenario/schema.hpp"
+#include "sim/scenario/tree.hpp"
+
+/// Changes on the tree before anything is checked: command-line overrides, and changes on top of a catalogue entry.
+namespace lamina::scenario {
+
+/// `infiniband-hdr` -> `{base: infiniband-hdr}`, `full` -> `{level: full}`, `true` -> `{pipeline: true, ...}`: a scalar
+/// becomes the mapping that it stands for. Other trees, and sections without shorthand, come back as they are.
+[[nodiscard]] Tree expand_shorthand(const Section& section, Tree tree);
+
+/// Sets one dotted key (or alias), making mappings on the way; `cluster.network.bandwidth` on `network: infiniband-hdr`
+/// yields `{base: infiniband-hdr, bandwidth: ...}`. Unknown keys are set as well: the reader reports them.
+/// A key that replaces a sibling (micro_batches, global_batch) drops it.
+/// @throws ScenarioError if the key path is malformed or the value is no YAML; its location is `--set key=value`
+void apply_override(const Schema& schema, Tree& root, const Override& change);
+
+/// `changes` on top of `base`, key by key; sections merge, and so do references that name no base of their own.
+[[nodiscard]] Tree overlay(const Schema& schema, const Section& section, Tree base, const Tree& changes);
+
+}  // namespace lamina::scenario
