@@ -65,6 +65,15 @@ std::string nearest_member(std::string_view name) {
   return all_digits ? fmt::format("x{}", digits) : "";
 }
 
+/// The first name that `typed` begins ("dgx-a100" for dgx-a100-40gb), else the nearest one.
+std::string likeliest_name(const std::string& typed, const std::vector<std::string>& names) {
+  constexpr std::size_t kShortestPrefix = 3;
+  const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return typed.size() >= kShortestPrefix && name.starts_with(typed);
+  });
+  return longer != names.end() ? *longer : catalog::nearest_name(typed, names);
+}
+
 }  // namespace
 
 bool make_family_member(const std::string& name, const Position& position, Tree& model) {
@@ -171,7 +180,7 @@ Tree Catalogue::entry(std::string_view kind, const Tree& name, const std::string
   }
   std::string nearest = kind == "model" ? nearest_member(name.text) : "";
   if (nearest.empty()) {
-    nearest = catalog::nearest_name(name.text, names);
+    nearest = likeliest_name(name.text, names);
   }
   if (kind == "model") {
     names.emplace_back("x1 to x1000");

@@ -48,7 +48,7 @@ also where there are two ways to say it (`micro_batches` drops `global_batch`). 
 
 constexpr std::string_view kLimits = R"(
 
-**Limits.** A file has at most {} MiB, {} values after aliases are expanded, and {} levels. It is UTF-8 text; YAML
+**Limits.** A file has at most {} KiB, {} values after aliases are expanded, and {} levels. It is UTF-8 text; YAML
 anchors and aliases work, merge keys (`<<`) do not.
 )";
 
@@ -154,7 +154,7 @@ std::string describe_schema(const Plugins& plugins) {
   const Schema schema(plugins);
   std::string text(kIntroduction);
   text += aliases_text();
-  text += fmt::format(fmt::runtime(kLimits), kLargestFile >> 20, kMostValues, kDeepestNesting);
+  text += fmt::format(fmt::runtime(kLimits), kLargestFile >> 10, kMostValues, kDeepestNesting);
   for (const Section& section : schema.sections()) {
     if (is_plugin_section(schema, section)) {
       continue;

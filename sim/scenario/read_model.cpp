@@ -25,6 +25,20 @@ CustomModel read_custom(const Context& context, const Tree& value, const std::st
   return custom;
 }
 
+/// Two of base, hugging_face and custom would contradict each other.
+void check_origin(const Tree& value) {
+  const char* first = nullptr;
+  for (const char* origin : {"base", "hugging_face", "custom"}) {
+    const TreeEntry* entry = value.find(origin);
+    if (entry != nullptr && first != nullptr) {
+      fail(entry->position.location(), std::string("model.") + origin,
+           {fmt::format("A model has one origin, and there is \"{}\" already.", first), "",
+            "one of base, hugging_face and custom"});
+    }
+    first = entry != nullptr ? origin : first;
+  }
+}
+
 /// `hugging_face:` is a base that lies in a file of its own.
 Tree with_hugging_face(const Context& context, Tree value) {
   const TreeEntry* entry = value.find("hugging_face");
@@ -33,12 +47,6 @@ Tree with_hugging_face(const Context& context, Tree value) {
   }
   const Section& section = context.schema.section("model");
   const std::string path = "model.hugging_face";
-  for (const char* other : {"base", "custom"}) {
-    if (const TreeEntry* found = value.find(other)) {
-      fail(found->position.location(), std::string("model.") + other,
-           {"A model has one origin.", "", "one of base, hugging_face and custom"});
-    }
-  }
   const std::filesystem::path file = read_word(*section.find("hugging_face"), entry->value, path);
   Tree base;
   try {
@@ -89,6 +97,7 @@ void read_custom_shape(const SectionReader& reader, Model& model) {
 
 Model read_model(const Context& context, const Tree& value) {
   const std::string path = "model";
+  check_origin(value);
   const Tree whole = with_hugging_face(context, context.catalogue.resolve("model", value, path));
   const SectionReader reader(context.schema.section("model"), whole, path);
   Model model;

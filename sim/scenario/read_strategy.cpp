@@ -146,20 +146,27 @@ int micro_batches_of(const SectionReader& reader, const Strategy& strategy) {
   return static_cast<int>(count);
 }
 
+/// The key to point at when there are too many ranks: one set on the command line, else the largest.
+const char* culprit_of(const SectionReader& reader, const Strategy& strategy) {
+  const std::array<std::pair<const char*, int>, 3> keys = {{{"data_parallel", strategy.data_parallel},
+                                                            {"pipeline_parallel", strategy.pipeline_parallel},
+                                                            {"tensor_parallel", strategy.tensor_parallel}}};
+  for (const auto& [key, ways] : keys) {
+    if (const Tree* value = reader.value(key); value != nullptr && value->position.line == 0) {
+      return key;
+    }
+  }
+  return std::max_element(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
 void check_ranks(const SectionReader& reader, const Strategy& strategy, const Cluster& cluster) {
   const double ranks =
       static_cast<double>(strategy.data_parallel) * strategy.pipeline_parallel * strategy.tensor_parallel;
   if (ranks <= cluster.devices()) {
     return;
   }
-  const char* largest = "data_parallel";
-  if (strategy.pipeline_parallel > strategy.data_parallel) {
-    largest = "pipeline_parallel";
-  }
-  if (strategy.tensor_parallel > std::max(strategy.data_parallel, strategy.pipeline_parallel)) {
-    largest = "tensor_parallel";
-  }
-  reader.fail_at(largest,
+  reader.fail_at(culprit_of(reader, strategy),
                  {"The strategy needs more ranks than the cluster has devices.",
                   fmt::format("{} data x {} pipeline x {} tensor = {:.0f} ranks", strategy.data_parallel,
                               strategy.pipeline_parallel, strategy.tensor_parallel, ranks),

@@ -226,14 +226,17 @@ class TreeBuilder : public YAML::EventHandler {
   Tree root_;
 };
 
-/// Sees whether anything follows the first document.
-class DocumentDetector : public YAML::EventHandler {
+/// First pass: whatever yaml-cpp itself objects to is reported as such, before the builder can object to events that
+/// stem from half-read syntax. Also refuses a second document.
+class SyntaxCheck : public YAML::EventHandler {
  public:
-  explicit DocumentDetector(const TreeBuilder& builder) : builder_(builder) {}
+  explicit SyntaxCheck(const TreeBuilder& builder) : builder_(builder) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    refuse(builder_.at(mark), "The file holds several YAML documents (\"---\" or \"...\" in the middle).", "",
-           "one document");
+    if (++documents_ > 1) {
+      refuse(builder_.at(mark), "The file holds several YAML documents (\"---\" or \"...\" in the middle).", "",
+             "one document");
+    }
   }
 
   void OnDocumentEnd() override {}
@@ -254,7 +257,17 @@ class DocumentDetector : public YAML::EventHandler {
 
  private:
   const TreeBuilder& builder_;
+  int documents_ = 0;
 };
+
+/// Feeds all documents of `text` to `handler`.
+void parse_events(std::string_view text, YAML::EventHandler& handler) {
+  ViewBuffer buffer(text);
+  std::istream stream(&buffer);
+  YAML::Parser parser(stream);
+  while (parser.HandleNextDocument(handler)) {
+  }
+}
 
 }  // namespace
 
@@ -319,15 +332,10 @@ std::string describe(const Tree& tree) {
 Tree parse_yaml(std::string_view text, const std::string& source, bool line_numbers) {
   check_text(text, source);
   TreeBuilder builder(std::make_shared<const std::string>(source), line_numbers);
-  ViewBuffer buffer(text);
-  std::istream stream(&buffer);
   try {
-    YAML::Parser parser(stream);
-    if (parser.HandleNextDocument(builder)) {
-      DocumentDetector detector(builder);
-      while (parser.HandleNextDocument(detector)) {
-      }
-    }
+    SyntaxCheck syntax(builder);
+    parse_events(text, syntax);
+    parse_events(text, builder);
   } catch (const YAML::DeepRecursion& problem) {
     refuse(builder.at(problem.mark), "The document is nested too deeply.", "",
            fmt::format("at most {} levels", kDeepestNesting));

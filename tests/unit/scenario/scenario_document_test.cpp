@@ -1,0 +1,64 @@
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/pipeline/simulate.hpp"
+#include "tests/unit/scenario/scenario_fixture.hpp"
+
+namespace lamina::scenario {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(ScenarioDocument, IsThePageThatTheTablePrints) {
+  const std::string page = describe_schema(pipeline::plugins_of(pipeline::builtin_catalogs()));
+  const std::string file = std::string(LAMINA_SOURCE_DIR) + "/docs/scenario.md";
+  if (std::getenv("LAMINA_UPDATE_DOCUMENTS") != nullptr) {
+    std::ofstream(file) << page;
+  }
+  std::stringstream committed;
+  committed << std::ifstream(file).rdbuf();
+  EXPECT_TRUE(committed.str() == page) << file << " is out of date; set LAMINA_UPDATE_DOCUMENTS=1 to rewrite it";
+}
+
+TEST(ScenarioDocument, NamesEveryPluginParameterWithItsDefault) {
+  const std::string page = describe_schema(test_plugins());
+  EXPECT_THAT(page, HasSubstr("| `layers_per_chunk` | whole number, 1 to 1000 | `1` | Layers of a chunk. |"));
+  EXPECT_THAT(page, HasSubstr("| `backward_order` | `ascending`, `descending` | `ascending` | Order. |"));
+  EXPECT_THAT(page, HasSubstr("| `needed` | whole number, 0 to 9 | required | No default. |"));
+}
+
+TEST(ScenarioDocument, IsTheSameEveryTime) {
+  EXPECT_EQ(describe_schema(test_plugins()), describe_schema(test_plugins()));
+}
+
+TEST(ScenarioDocument, ItsExampleLoads) {
+  const std::string page = describe_schema(test_plugins());
+  const std::size_t start = page.find("```yaml\n") + 8;
+  const Scenario scenario = load(page.substr(start, page.find("```", start) - start));
+  EXPECT_EQ(scenario.strategy.ranks(), 8);
+}
+
+TEST(ScenarioDocument, DefaultsOfTheBuiltInPluginsLoad) {
+  const Plugins plugins = pipeline::plugins_of(pipeline::builtin_catalogs());
+  for (const catalog::PluginInfo& schedule : plugins.schedules) {
+    EXPECT_EQ(load_text(with_more("  schedule: " + schedule.name + "\n"), "t.yaml", source_catalogue(), plugins)
+                  .strategy.schedule.name,
+              schedule.name);
+  }
+  for (const catalog::PluginInfo& topology : plugins.topologies) {
+    const std::string text = with_line(6, "  network: infiniband-hdr\n  topology: " + topology.name);
+    EXPECT_EQ(load_text(text, "t.yaml", source_catalogue(), plugins).cluster.topology.name, topology.name);
+  }
+  for (const catalog::PluginInfo& cost_model : plugins.cost_models) {
+    const std::string text = with_more("simulation: {cost_model: " + cost_model.name + "}\n");
+    EXPECT_EQ(load_text(text, "t.yaml", source_catalogue(), plugins).simulation.cost_model.name, cost_model.name);
+  }
+}
+
+}  // namespace
+}  // namespace lamina::scenario
