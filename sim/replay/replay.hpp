@@ -7,16 +7,22 @@
 namespace lamina::replay {
 
 struct Options {
-  double communication_slowdown = 0;  ///< compute runs at (1 - x) while a transfer touches its device; 0 <= x < 1
-  bool record_flows = true;           ///< fill Timeline::flows
+  /// Compute runs at (1 - x) while a message, collective or host copy touches its device, from the arrival of the last
+  /// participant to the end, latency included; several at once count once. 0 <= x < 1.
+  double communication_slowdown = 0;
+  bool record_flows = true;  ///< fill Timeline::flows
 };
 
 /// Replays the graph on SimGrid in a forked child process (SimGrid keeps one engine per process and aborts on errors) and
 /// returns its timeline.
 ///
 /// Network: max-min fair sharing of link bandwidth among all flows in flight (SimGrid model CM02, zero link latencies,
-/// latencies paid by timers before the flow). Compute operations are engine timers.
-/// @throws InternalError when operations could not run (names the first that never started) or the child died
+/// latencies paid by timers before the flow). Compute operations are engine timers. Members of a group pair their k-th
+/// collectives, as communicators do; a message or collective starts when its last participant has arrived. In message form
+/// the members of a collective end together.
+/// @throws InternalError when graph and deployment do not fit together, when operations could not run (names the first of
+/// each rank), or when the child died
+/// @throws EnvironmentError when the child cannot be started or runs out of memory
 [[nodiscard]] timeline::Timeline replay(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                                         const Options& options = {});
 

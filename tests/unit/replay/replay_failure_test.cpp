@@ -185,6 +185,21 @@ TEST(ReplayChild, ReportsAChildThatWasKilled) {
   EXPECT_THAT(internal_error(killed), HasSubstr("signal 9"));
 }
 
+// Ctrl-C reaches the whole process group; neither the parent's handler nor SimGrid's may keep the child alive.
+TEST(ReplayChild, EndsOnAnInterruptThatTheParentHandles) {
+  const auto before = std::signal(SIGINT, [](int) {});
+  const Scene scene = one_message();
+  const std::string text = internal_error([&] {
+    (void)run_in_child([&] {
+      timeline::Timeline timeline = replay_in_process(scene.frozen(), scene.deployment);
+      raise(SIGINT);
+      return timeline;
+    });
+  });
+  std::signal(SIGINT, before);
+  EXPECT_THAT(text, HasSubstr("signal 2"));
+}
+
 TEST(ReplayChild, DiesWithItsParent) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
