@@ -231,6 +231,12 @@ std::string to_perfetto(const graph::OperationGraph& graph, const deployment::De
   std::string trace;
   PacketWriter writer(trace);
   std::vector<Shown> shown = choose_ranks(recording);
+  constexpr std::size_t kTypicalBytes = 128;  // of one operation: begin with its arguments, and end
+  std::size_t operations = 0;
+  for (const Shown& entry : shown) {
+    operations += recording.program_of(entry.rank).operations.size();
+  }
+  trace.reserve(trace.size() + kTypicalBytes * operations);
   for (Shown& entry : shown) {
     sort_into_streams(recording, entry);
     declare(recording, entry, name, writer);
