@@ -5,6 +5,9 @@ add_library(lamina_options INTERFACE)
 target_compile_features(lamina_options INTERFACE cxx_std_20)
 target_compile_options(lamina_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
                                                 $<$<BOOL:${LAMINA_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(lamina_options INTERFACE -Wno-restrict)  # false alarms on std::string at -O3, GCC bug 105329
+endif()
 
 function(lamina_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS;SOURCES" ${ARGN})
