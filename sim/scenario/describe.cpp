@@ -107,9 +107,13 @@ std::string default_text(const KeySpec& spec) {
   return spec.default_value.empty() ? spec.default_text : fmt::format("`{}`", spec.default_value);
 }
 
-std::string table_of(const Section& section) {
+/// `hidden`: a key that the text around the table explains.
+std::string table_of(const Section& section, std::string_view hidden = "") {
   std::string text = "| key | value | default | meaning |\n| --- | --- | --- | --- |\n";
   for (const KeySpec& spec : section.keys) {
+    if (spec.name == hidden) {
+      continue;
+    }
     text += fmt::format("| `{}` | {} | {} | {} |\n", spec.name, value_text(spec), default_text(spec), spec.help);
   }
   return text;
@@ -133,7 +137,7 @@ std::string plugins_of_kind(const Schema& schema, std::string_view kind, std::st
     text += plugin.source.empty() ? "\n" : fmt::format(" Source: {}\n", plugin.source);
     if (!plugin.parameters.empty()) {
       text += '\n';
-      text += table_of(schema.plugin_section(kind, plugin.name));
+      text += table_of(schema.plugin_section(kind, plugin.name), "name");
     }
   }
   return text;

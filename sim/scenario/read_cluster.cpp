@@ -27,10 +27,6 @@ void check_node(const SectionReader& reader, const Node& node) {
                    {fmt::format("{} accelerators per switch domain do not fit nodes of {}.", domain, node.devices), "",
                     "a divisor or a multiple of devices"});
   }
-  if (node.devices % node.host_path.shared_by != 0) {
-    reader.fail_at("host_path", {fmt::format("{} accelerators cannot be dealt to host links shared by {}.",
-                                             node.devices, node.host_path.shared_by)});
-  }
   if (node.nics > node.devices) {
     reader.fail_at("nics", {"A node has at most one network port per accelerator; join faster ports into one.",
                             fmt::format("{} ports for {} accelerators", node.nics, node.devices)});

@@ -185,6 +185,7 @@ struct Simulation {
   double communication_slowdown = 0;  ///< compute runs at (1 - x) while a transfer touches the device
   bool attention_scores = true;       ///< count the FLOPs of QK^T and PV (the 2021 analysis leaves them out)
   bool fold = true;
+  bool enforce_memory = true;         ///< a layout that does not fit is an error exit; false: reported, but carries on
 };
 
 enum class BatchLaw { kNone, kLayeredModular2021, kKaplan2020 };

@@ -90,7 +90,7 @@ Section host_path_section() {
           entry_keys({rate("bandwidth", "Per link and direction."), latency("latency", "Of one copy."),
                       with_default("1", between(1, 1024,
                                                 key("shared_by", ValueKind::kInteger,
-                                                    "Accelerators behind one link; divides `devices`.")))})};
+                                                    "Accelerators behind one link; the last link may have fewer.")))})};
 }
 
 Section network_section() {

@@ -60,5 +60,19 @@ TEST(ScenarioDocument, DefaultsOfTheBuiltInPluginsLoad) {
   }
 }
 
+TEST(ScenarioDocument, EveryScenarioOfTheTreeLoads) {
+  const Plugins plugins = pipeline::plugins_of(pipeline::builtin_catalogs());
+  int loaded = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_catalogue())) {
+    const std::string folder = entry.path().parent_path().filename().string();
+    if (entry.path().extension() == ".yaml" && folder != "models" && folder != "hardware") {
+      const Scenario scenario = load_file(entry.path(), source_catalogue(), plugins);
+      EXPECT_LE(scenario.strategy.ranks(), scenario.cluster.devices()) << entry.path();
+      ++loaded;
+    }
+  }
+  EXPECT_GE(loaded, 15);  // the published rows of one paper
+}
+
 }  // namespace
 }  // namespace lamina::scenario

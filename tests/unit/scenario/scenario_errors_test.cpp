@@ -210,7 +210,7 @@ TEST(ScenarioErrors, NodesMustBeConsistent) {
   EXPECT_EQ(node("device_link_domain: 3").key, "cluster.node.device_link_domain");
   EXPECT_EQ(node("nics: 9").key, "cluster.node.nics");
   EXPECT_EQ(node("nics: 0").key, "cluster.node");
-  EXPECT_EQ(node("host_path: {base: pcie4, shared_by: 3}").key, "cluster.node.host_path");
+  EXPECT_EQ(node("host_path: {base: pcie4, shared_by: 0}").key, "cluster.node.host_path.shared_by");
   EXPECT_EQ(node("accelerator: a100").nearest, "a100-sxm-40gb");
   EXPECT_EQ(node("accelerator: a100-sxm-80").nearest, "a100-sxm-80gb");
   EXPECT_EQ(node("accelerator: {base: a100-sxm-80gb, peak: {fp166: 1 TFLOP/s}}").nearest, "fp16");
