@@ -1,1 +1,120 @@
-int main() { return 0; }
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/catalog/catalog.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/cli/exit_code.hpp"
+#include "sim/cli/session.hpp"
+#include "sim/cli/signals.hpp"
+#include "sim/error/error.hpp"
+
+namespace lamina::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Lamina: how fast, on what network and in how much memory does this training layout of a large language model run, "
+    "and why?";
+
+constexpr const char* kExamples = R"(Examples:
+  lamina run scenarios/quickstart.yaml        one training step, simulated and reported
+  lamina run scenarios/quickstart.yaml --format json
+  lamina check my.yaml                        is it valid?
+  lamina explain my.yaml                      every derived number with its formula
+  lamina list schedules                       what scenarios can name
+  lamina run --help                           more on one command)";
+
+/// Text for a command line that the parser refused.
+std::string parse_problem(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands) {
+  if (!root.get_subcommands().empty()) {
+    return problem.what();
+  }
+  const std::vector<std::string> rest = root.remaining();
+  if (rest.empty()) {
+    return "a command is missing";
+  }
+  std::vector<std::string> names;
+  for (const Command& command : commands) {
+    names.push_back(command.parser->get_name());
+  }
+  const std::string nearest = catalog::nearest_name(rest.front(), names);
+  return fmt::format("there is no {} \"{}\"{}; the commands are {}", rest.front()[0] == '-' ? "option" : "command",
+                     rest.front(), nearest.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", nearest),
+                     fmt::join(names, ", "));
+}
+
+ExitCode refuse(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands) {
+  print_error("error", parse_problem(problem, root, commands));
+  const auto chosen = root.get_subcommands();
+  fmt::print(stderr, "Run \"lamina {}--help\" for help.\n", chosen.empty() ? "" : chosen.front()->get_name() + " ");
+  return ExitCode::kCommandLine;
+}
+
+ExitCode execute(int argument_count, char** arguments) {
+  CLI::App root(kDescription, "lamina");
+  CommonOptions common;
+  root.footer(kExamples);
+  root.set_version_flag("--version", "lamina " LAMINA_VERSION);
+  root.require_subcommand(1);
+  add_common_options(root, common);
+  const std::vector<Command> commands = {add_run(root), add_check(root), add_explain(root), add_list(root)};
+  for (const Command& command : commands) {
+    add_common_options(*command.parser, common);
+  }
+  try {
+    root.parse(argument_count, arguments);
+  } catch (const CLI::CallForHelp&) {
+    ResultStream().write(root.help());
+    return ExitCode::kDone;
+  } catch (const CLI::CallForVersion& version) {
+    ResultStream().write(std::string(version.what()) + '\n');
+    return ExitCode::kDone;
+  } catch (const CLI::ParseError& problem) {
+    return refuse(problem, root, commands);
+  }
+  const auto chosen =
+      std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.parser->parsed(); });
+  if (chosen == commands.end()) {
+    throw error::InternalError("no command was parsed");
+  }
+  Session session = open_session(common);
+  return chosen->execute(session);
+}
+
+ExitCode guarded(int argument_count, char** arguments) {
+  try {
+    install_signal_handlers();
+    return execute(argument_count, arguments);
+  } catch (const UsageError& fault) {
+    print_error("error", fault.what());
+    return ExitCode::kCommandLine;
+  } catch (const error::ScenarioError& fault) {
+    print_error("error", fault.what());
+    return ExitCode::kScenario;
+  } catch (const error::EnvironmentError& fault) {
+    print_error("error", fault.what());
+    return ExitCode::kEnvironment;
+  } catch (const std::bad_alloc&) {
+    print_error("error", "out of memory");
+    return ExitCode::kEnvironment;
+  } catch (const std::exception& fault) {
+    print_error("internal error", fault.what());
+  } catch (...) {
+    print_error("internal error", "unknown exception");
+  }
+  print_error("note",
+              "this is a fault of Lamina, not of your scenario; please report it together with the scenario file");
+  return ExitCode::kInternal;
+}
+
+}  // namespace
+}  // namespace lamina::cli
+
+int main(int argc, char** argv) {
+  return static_cast<int>(lamina::cli::guarded(argc, argv));
+}

@@ -1,0 +1,81 @@
+#include "sim/cli/inputs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "sim/cli/command.hpp"
+#include "sim/error/error.hpp"
+
+namespace lamina::cli {
+namespace {
+
+std::vector<std::filesystem::path> scenarios_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> result;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    if (entry.path().extension() == ".yaml" && !entry.is_directory(failure)) {
+      result.push_back(entry.path());
+    }
+  }
+  if (failure) {
+    throw error::EnvironmentError(fmt::format("cannot read folder {}: {}", folder.string(), failure.message()));
+  }
+  if (result.empty()) {
+    throw UsageError(fmt::format("there is no *.yaml file in folder {}", folder.string()));
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+const std::map<std::string, std::string>& short_forms() {
+  static const std::map<std::string, std::string> table = {
+      {"dp", "strategy.data_parallel"},
+      {"pp", "strategy.pipeline_parallel"},
+      {"tp", "strategy.tensor_parallel"},
+      {"sp", "strategy.sequence_parallel"},
+      {"mbs", "strategy.micro_batch_size"},
+      {"gbs", "strategy.global_batch"},
+      {"micro_batches", "strategy.micro_batches"},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& arguments) {
+  std::vector<std::filesystem::path> result;
+  for (const std::string& argument : arguments) {
+    std::error_code failure;
+    const auto status = std::filesystem::status(argument, failure);
+    if (status.type() == std::filesystem::file_type::not_found) {
+      throw UsageError(fmt::format("there is no file or folder {}", argument));
+    }
+    if (std::filesystem::is_directory(status)) {
+      const auto inside = scenarios_in(argument);
+      result.insert(result.end(), inside.begin(), inside.end());
+    } else {
+      result.emplace_back(argument);  // what cannot be read says so when it is read
+    }
+  }
+  return result;
+}
+
+std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments) {
+  std::vector<scenario::Override> result;
+  for (const std::string& argument : arguments) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError(
+          fmt::format("--set takes key=value, for example strategy.micro_batches=64; got \"{}\"", argument));
+    }
+    const std::string key = argument.substr(0, equals);
+    const auto known = short_forms().find(key);
+    result.push_back({known == short_forms().end() ? key : known->second, argument.substr(equals + 1)});
+  }
+  return result;
+}
+
+}  // namespace lamina::cli

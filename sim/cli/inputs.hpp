@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/load.hpp"
+
+namespace lamina::cli {
+
+/// Folders become their *.yaml files in alphabetical order; files stay as they are, in the order given.
+/// @throws UsageError for a path that does not exist and for a folder without scenarios
+[[nodiscard]] std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& arguments);
+
+/// "key=value" each; the field's short forms of a key (tp, pp, dp, mbs, ...) are replaced by the scenario's own.
+/// @throws UsageError when there is no key or no "="
+[[nodiscard]] std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments);
+
+}  // namespace lamina::cli

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/explain/members.hpp"
+#include "sim/explain/sections.hpp"
+
+namespace lamina::explain {
+namespace {
+
+/// Most (stage, micro-batch) pairs between their forward and their (input and weight) gradient on one rank.
+int most_alive(const std::vector<schedules::Action>& row) {
+  int alive = 0;
+  int most = 0;
+  for (const schedules::Action& action : row) {
+    alive += action.type == schedules::ActionType::kForward ? 1 : 0;
+    most = std::max(most, alive);
+    const bool frees =
+        action.type == schedules::ActionType::kBackward || action.type == schedules::ActionType::kWeightGradient;
+    alive -= frees ? 1 : 0;
+  }
+  return most;
+}
+
+const char* resident_formula(graph::MemoryCategory category, scenario::ShardingLevel level) {
+  using scenario::ShardingLevel;
+  switch (category) {
+    case graph::MemoryCategory::kState:
+      return level == ShardingLevel::kNone ? "state of the rank's layers" : "state of the rank's layers / data ranks";
+    case graph::MemoryCategory::kWeights:
+      return level == ShardingLevel::kFull ? "shard of the rank's layers" : "weights of the rank's layers";
+    case graph::MemoryCategory::kGradients:
+      return level == ShardingLevel::kNone || level == ShardingLevel::kOptimizer ? "gradients of the rank's layers"
+                                                                                 : "shard of the rank's layers";
+    case graph::MemoryCategory::kBuffers:
+      return "full layers that restores and reductions pass through";
+    default:
+      return "resident for the whole step";
+  }
+}
+
+void write_per_layer(Writer& writer, const Subject& subject) {
+  const auto& layer = subject.prepared.work.layer;
+  const auto& precision = subject.scenario.strategy.precision;
+  const std::string parameters = count_of(layer.parameters);
+  if (subject.scenario.model.custom.has_value()) {
+    writer.number("weights, one layer", text_of(layer.weight_bytes), "as given", "model.custom");
+    writer.number("state, one layer", text_of(layer.state_bytes), "as given", "model.custom");
+  } else {
+    writer.number("weights, one layer", text_of(layer.weight_bytes),
+                  fmt::format("{} parameters x {:g} B", parameters, scenario::bytes_of(precision.weights)));
+    writer.number("gradients, one layer", text_of(layer.gradient_bytes),
+                  fmt::format("{} parameters x {:g} B", parameters, scenario::bytes_of(precision.gradients)));
+    writer.number("state, one layer, unsharded", text_of(layer.state_bytes),
+                  fmt::format("{} parameters x {:g} B (master weights and moments)", parameters,
+                              precision.state_bytes_per_parameter));
+  }
+  writer.number("checkpoint, layer and micro-batch", text_of(layer.checkpoint),
+                "kept from forward to backward, by recompute", "Korthikanti et al., arXiv 2205.05198, section 4");
+  writer.number("working set of one layer", text_of(layer.working_set), "alive while it is computed",
+                "arXiv 2205.05198, section 4");
+}
+
+}  // namespace
+
+void write_memory(Writer& writer, const Subject& subject) {
+  const auto& prepared = subject.prepared;
+  const auto& strategy = subject.scenario.strategy;
+  writer.section("Memory of one device (pipeline rank 0)");
+  write_per_layer(writer, subject);
+  const auto& program = prepared.graph.programs.front();
+  for (int i = 0; i < graph::kMemoryCategories; ++i) {
+    const double bytes = program.initial_memory[i];
+    const auto category = static_cast<graph::MemoryCategory>(i);
+    if (bytes > 0) {
+      writer.number(fmt::format("resident {}", graph::name_of(category)), text_of(Bytes(bytes)),
+                    resident_formula(category, strategy.sharding.level));
+    }
+  }
+  const double layers = cut_of(prepared.table, subject.scenario.model.layers).layers_per_stage;
+  const int alive = most_alive(prepared.table.actions.front());
+  writer.number("checkpoints at the schedule's peak", text_of(prepared.work.layer.checkpoint * (alive * layers)),
+                fmt::format("{} stage inputs alive x {:.4g} layers x {}{}", alive, layers,
+                            text_of(prepared.work.layer.checkpoint),
+                            strategy.offload.checkpoints ? "; offloaded to host memory" : ""));
+  writer.number("capacity", text_of(subject.scenario.cluster.node.accelerator.memory), "memory of the accelerator",
+                subject.scenario.cluster.node.accelerator.source);
+}
+
+}  // namespace lamina::explain

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "tests/architecture/sources.hpp"
+
+namespace lamina::architecture {
+namespace {
+
+using Rooms = std::set<std::string>;
+
+/// Who may use whom, directly; what a room's neighbours may use it may use as well. The order is the layer order.
+const std::map<std::string, Rooms>& allowed() {
+  static const std::map<std::string, Rooms> table = {
+      {"units", {}},
+      {"error", {}},
+      {"timeline", {}},
+      {"catalog", {"error"}},
+      {"scenario", {"units", "error", "catalog"}},
+      {"model", {"scenario", "catalog"}},
+      {"graph", {"units", "error"}},
+      {"fabric", {"scenario"}},
+      {"collectives", {"graph", "fabric", "catalog"}},
+      {"schedules", {"catalog"}},
+      {"topologies", {"fabric", "catalog"}},
+      {"lowering", {"graph", "model", "schedules"}},
+      {"deployment", {"collectives", "graph", "fabric"}},
+      {"symmetry", {"deployment"}},
+      {"replay", {"deployment", "timeline"}},
+      {"report", {"scenario", "deployment", "timeline"}},
+      {"metrics", {"deployment", "timeline", "model", "report"}},
+      {"pipeline", {"metrics", "replay", "symmetry", "lowering", "topologies", "schedules"}},
+      {"explain", {"pipeline"}},
+      {"cli", {"pipeline", "explain"}},
+  };
+  return table;
+}
+
+/// Third-party headers by prefix, and the rooms that may include them. fmt is everyone's.
+const std::map<std::string, Rooms>& allowed_third_party() {
+  static const std::map<std::string, Rooms> table = {
+      {"simgrid/", {"replay"}},
+      {"xbt/", {"replay"}},
+      {"yaml-cpp/", {"scenario"}},
+      {"nlohmann/", {"scenario", "report"}},
+      {"google/protobuf/", {"report"}},
+      {"zlib.h", {"report"}},
+      {"CLI/", {"cli"}},
+      {"spdlog/", {"cli"}},
+      {"tl/", {"schedules", "topologies", "lowering", "pipeline", "explain", "cli"}},
+      {"boost/", {"graph", "lowering", "deployment", "symmetry", "replay", "metrics", "topologies"}},
+      {"sys/", {"replay", "cli"}},
+      {"unistd.h", {"replay", "cli"}},
+      {"fcntl.h", {"replay", "cli"}},
+      {"signal.h", {"replay", "cli"}},
+      {"poll.h", {"replay", "cli"}},
+  };
+  return table;
+}
+
+Rooms reachable(const std::string& room) {
+  Rooms result = {room};
+  std::vector<std::string> open = {room};
+  while (!open.empty()) {
+    const std::string current = open.back();
+    open.pop_back();
+    for (const std::string& next : allowed().at(current)) {
+      if (result.insert(next).second) {
+        open.push_back(next);
+      }
+    }
+  }
+  return result;
+}
+
+std::string room_of_include(const std::string& target) {
+  const std::size_t first = target.find('/');
+  if (target.rfind("sim/", 0) == 0) {
+    return target.substr(4, target.find('/', 4) - 4);
+  }
+  return target.substr(0, first);
+}
+
+bool is_standard_header(const std::string& target) {
+  return target.find_first_of("./") == std::string::npos;
+}
+
+bool may_include(const std::string& room, const std::string& third_party) {
+  if (third_party.rfind("fmt/", 0) == 0 || is_standard_header(third_party)) {
+    return true;
+  }
+  return std::any_of(allowed_third_party().begin(), allowed_third_party().end(), [&](const auto& entry) {
+    return third_party.rfind(entry.first, 0) == 0 && entry.second.contains(room);
+  });
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Layers, TheTableHasNoCycle) {
+  for (const auto& [room, uses] : allowed()) {
+    for (const std::string& used : uses) {
+      EXPECT_FALSE(reachable(used).contains(room)) << room << " and " << used << " use each other";
+    }
+  }
+}
+
+TEST(Layers, EveryFolderStandsInTheTable) {
+  for (const Source& source : read_sources({"sim", "schedules", "topologies"})) {
+    EXPECT_TRUE(allowed().contains(source.room)) << source.path;
+  }
+}
+
+TEST(Layers, FilesIncludeOnlyRoomsBelowTheirOwn) {
+  for (const Source& source : read_sources({"sim", "schedules", "topologies"})) {
+    const Rooms below = reachable(source.room);
+    for (const Include& include : includes_of(source)) {
+      if (!include.quoted || include.target.ends_with(".pb.h")) {
+        continue;
+      }
+      EXPECT_TRUE(below.contains(room_of_include(include.target)))
+          << place(source, static_cast<std::size_t>(include.line)) << " includes " << include.target << ", but "
+          << source.room << " may use only " << fmt::format("{}", fmt::join(below, ", "));
+    }
+  }
+}
+
+TEST(Layers, ThirdPartyHeadersStayInTheirRooms) {
+  for (const Source& source : read_sources({"sim", "schedules", "topologies"})) {
+    for (const Include& include : includes_of(source)) {
+      const bool generated = include.target.ends_with(".pb.h") && source.room == "report";
+      EXPECT_TRUE(generated || (include.quoted && !include.target.ends_with(".pb.h")) ||
+                  may_include(source.room, include.target))
+          << place(source, static_cast<std::size_t>(include.line)) << ": " << source.room << " may not include "
+          << include.target;
+    }
+  }
+}
+
+TEST(Layers, AForbiddenEdgeIsSeen) {
+  EXPECT_FALSE(may_include("metrics", "simgrid/s4u.hpp"));
+  EXPECT_FALSE(may_include("report", "yaml-cpp/yaml.h"));
+  EXPECT_FALSE(may_include("model", "spdlog/spdlog.h"));
+  EXPECT_FALSE(reachable("units").contains("error"));
+  EXPECT_FALSE(reachable("report").contains("replay"));
+  EXPECT_FALSE(reachable("schedules").contains("graph"));
+}
+
+TEST(Layers, BuildFilesStateTheSameEdges) {
+  const std::regex call(R"(lamina_library\((\w+)([^)]*)\))");
+  const std::regex edge(R"(lamina::(\w+))");
+  for (const auto& [room, uses] : allowed()) {
+    const bool top = room == "schedules" || room == "topologies";
+    const std::string text =
+        read_text(std::filesystem::path(LAMINA_SOURCE_DIR) / (top ? "" : "sim") / room / "CMakeLists.txt");
+    std::smatch found;
+    if (!std::regex_search(text, found, call)) {
+      EXPECT_EQ(room, "cli") << "sim/" << room << " has no lamina_library";
+      continue;
+    }
+    const std::string arguments = found[2];
+    for (auto it = std::sregex_iterator(arguments.begin(), arguments.end(), edge); it != std::sregex_iterator(); ++it) {
+      EXPECT_TRUE(uses.contains((*it)[1])) << room << " links " << (*it)[1] << ", which the table does not allow";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lamina::architecture
