@@ -49,15 +49,11 @@ std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& 
   std::vector<std::filesystem::path> result;
   for (const std::string& argument : arguments) {
     std::error_code failure;
-    const auto status = std::filesystem::status(argument, failure);
-    if (status.type() == std::filesystem::file_type::not_found) {
-      throw UsageError(fmt::format("there is no file or folder {}", argument));
-    }
-    if (std::filesystem::is_directory(status)) {
+    if (std::filesystem::is_directory(argument, failure)) {
       const auto inside = scenarios_in(argument);
       result.insert(result.end(), inside.begin(), inside.end());
     } else {
-      result.emplace_back(argument);  // what cannot be read says so when it is read
+      result.emplace_back(argument);  // what is missing or cannot be read says so when it is read
     }
   }
   return result;

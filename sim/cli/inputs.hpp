@@ -9,7 +9,7 @@
 namespace lamina::cli {
 
 /// Folders become their *.yaml files in alphabetical order; files stay as they are, in the order given.
-/// @throws UsageError for a path that does not exist and for a folder without scenarios
+/// @throws UsageError for a folder without scenarios, EnvironmentError for one that cannot be read
 [[nodiscard]] std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& arguments);
 
 /// "key=value" each; the field's short forms of a key (tp, pp, dp, mbs, ...) are replaced by the scenario's own.
