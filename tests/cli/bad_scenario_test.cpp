@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                     micro_batches("InfiniteCount", ".inf"), micro_batches("HugeCount", "99999999999999999999"),
                     Wrong{"WrongType", "strategy:\n", "strategy: 5\nstrategies:\n", "strateg"},
                     Wrong{"NoNodes", "nodes: 1", "nodes: 0", "nodes"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 /// Faults that show only once the parts are put together: refused (3) or cannot run (4), never a crash.
 class UnfittingScenario : public testing::TestWithParam<Wrong> {};
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, UnfittingScenario,
                                          Wrong{"HeadsDoNotDivide",
                                                "data_parallel: 2\n  pipeline_parallel: 2\n  tensor_parallel: 2",
                                                "tensor_parallel: 3", "3"}),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& test) { return test.param.name; });
 
 TEST(Check, GoesOnAfterAFaultAndKeepsItsCode) {
   const TemporaryFolder folder;

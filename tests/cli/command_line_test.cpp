@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"FolderToExplain", {"explain", "scenarios"}, "is a folder"},
                     Refused{"TwoFilesToExplain", {"explain", "a.yaml", "b.yaml"}, "b.yaml"},
                     Refused{"FolderWithoutScenarios", {"run", "cmake"}, "no *.yaml"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 TEST(CommandLine, LogLevelOfTheEnvironmentIsChecked) {
   Invocation invocation;

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                          testing::Values(std::vector<std::string>{}, std::vector<std::string>{"run"},
                                          std::vector<std::string>{"check"}, std::vector<std::string>{"explain"},
                                          std::vector<std::string>{"list"}),
-                         [](const auto& info) { return info.param.empty() ? "lamina" : info.param.front(); });
+                         [](const auto& test) { return test.param.empty() ? "lamina" : test.param.front(); });
 
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
@@ -69,7 +69,7 @@ TEST_P(EveryList, StartsWithItsTitleAndFitsEightyColumns) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryList,
                          testing::Values("schedules", "topologies", "models", "hardware", "collectives", "cost_models"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 TEST(List, NamesThePlugins) {
   EXPECT_THAT(lamina({"list", "schedules"}).out,

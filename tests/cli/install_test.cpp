@@ -1,0 +1,58 @@
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/command.hpp"
+
+namespace lamina::cli_test {
+namespace {
+
+/// The build folder of the tested command: two levels above build/bin/lamina.
+std::filesystem::path build_folder() {
+  return std::filesystem::path(LAMINA_COMMAND).parent_path().parent_path();
+}
+
+TEST(Install, GivesACommandThatFindsItsCatalogues) {
+  const TemporaryFolder prefix;
+  const TemporaryFolder elsewhere;
+  Invocation install;
+  install.program = "/usr/bin/cmake";
+  install.arguments = {"--install", build_folder().string(), "--prefix", prefix.path().string()};
+  const Outcome installed = run(install);
+  ASSERT_EQ(installed.code, 0) << installed.out << installed.err;
+  std::filesystem::copy_file(std::string(LAMINA_SOURCE_DIR) + "/scenarios/quickstart.yaml",
+                             elsewhere.path() / "mine.yaml");
+
+  Invocation invocation;
+  invocation.program = (prefix.path() / "bin" / "lamina").string();
+  invocation.arguments = {"run", "mine.yaml"};
+  invocation.folder = elsewhere.path();
+  const Outcome outcome = run(invocation);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, [] {
+    const TemporaryFolder same;
+    std::filesystem::copy_file(std::string(LAMINA_SOURCE_DIR) + "/scenarios/quickstart.yaml",
+                               same.path() / "mine.yaml");
+    Invocation built;
+    built.arguments = {"run", "mine.yaml"};
+    built.folder = same.path();
+    return run(built).out;
+  }());
+
+  EXPECT_TRUE(std::filesystem::exists(prefix.path() / "share/lamina/quickstart.yaml"));
+  std::filesystem::remove_all(prefix.path() / "share/lamina/models");
+  EXPECT_EQ(run(invocation).code == 0, false) << "the installed command must not use the source tree's catalogues";
+}
+
+TEST(Install, BuiltCommandWorksFromAnyFolder) {
+  const TemporaryFolder elsewhere;
+  Invocation invocation;
+  invocation.folder = elsewhere.path();
+  invocation.arguments = {"run", std::string(LAMINA_SOURCE_DIR) + "/scenarios/quickstart.yaml"};
+  EXPECT_EQ(run(invocation).code, 0);
+}
+
+}  // namespace
+}  // namespace lamina::cli_test
