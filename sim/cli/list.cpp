@@ -66,7 +66,7 @@ std::string describe(const std::string& title, const std::vector<catalog::Plugin
   for (const catalog::PluginInfo& plugin : plugins) {
     text += "  " + plugin.name + '\n' + wrapped(plugin.summary, 6);
     for (const catalog::ParameterSpec& parameter : plugin.parameters) {
-      text += wrapped("- " + describe_parameter(parameter), 6);
+      text += wrapped(fmt::format("- {}", describe_parameter(parameter)), 6);
     }
     if (!plugin.source.empty()) {
       text += wrapped("source: " + plugin.source, 6);
@@ -126,7 +126,8 @@ ExitCode list(const std::string& wanted, Session& session) {
   std::string text;
   for (const std::string& kind : known) {
     if (wanted.empty() || wanted == kind) {
-      text += (text.empty() ? "" : "\n") + describe_kind(kind, catalogs);
+      text += text.empty() ? "" : "\n";
+      text += describe_kind(kind, catalogs);
     }
   }
   session.results.write(text);

@@ -137,7 +137,8 @@ void print_all(Job& job) {
   } else if (format == "csv" && !job.reports.empty()) {
     job.session.results.write(with_line_end(report::to_csv(job.reports)));
   } else if (format == "console" && job.files.size() > 1 && !job.reports.empty()) {
-    job.session.results.write("\n" + with_line_end(report::to_comparison(job.reports, job.session.colour_results)));
+    job.session.results.write("\n");
+    job.session.results.write(with_line_end(report::to_comparison(job.reports, job.session.colour_results)));
   }
   if (job.files.size() > 1 && !job.reports.empty() && !job.options.output_folder.empty()) {
     write_files(job.options.output_folder,

@@ -22,7 +22,8 @@ BytesPerSecond slowest(const fabric::Fabric& fabric, const std::vector<fabric::L
 std::string link_names(const fabric::Fabric& fabric, const std::vector<fabric::LinkId>& links) {
   std::string text;
   for (const fabric::LinkId link : links) {
-    text += (text.empty() ? "" : ", ") + fabric::link_name(fabric, link);
+    text += text.empty() ? "" : ", ";
+    text += fabric::link_name(fabric, link);
   }
   return text;
 }

@@ -51,7 +51,8 @@ std::string first_actions(const std::vector<schedules::Action>& row) {
   constexpr std::size_t kShown = 12;
   std::string text;
   for (std::size_t i = 0; i < std::min(kShown, row.size()); ++i) {
-    text += (i == 0 ? "" : " ") + schedules::to_string(row[i]);
+    text += i == 0 ? "" : " ";
+    text += schedules::to_string(row[i]);
   }
   return text + (row.size() > kShown ? fmt::format(" ... ({} actions)", row.size()) : "");
 }
