@@ -44,7 +44,10 @@ Section simulation_section() {
                                 "Count the FLOPs of the attention scores (QK^T and PV). The 2021 analysis of layered "
                                 "accumulation leaves them out.")),
        with_default("true", key("fold", ValueKind::kBoolean,
-                                "Simulate one rank per class of identical ranks. `false` simulates every rank."))}};
+                                "Simulate one rank per class of identical ranks. `false` simulates every rank.")),
+       with_default("true", key("enforce_memory", ValueKind::kBoolean,
+                                "End with exit code 4 when the layout does not fit into memory. `false` reports "
+                                "it and carries on, for comparisons."))}};
 }
 
 Section collectives_section() {

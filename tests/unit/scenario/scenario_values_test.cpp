@@ -38,7 +38,7 @@ TEST(ScenarioValues, DefaultsAreThoseOfTheDocumentation) {
   EXPECT_EQ(scenario.simulation.collective_algorithm, "ring");
   EXPECT_EQ(scenario.simulation.collective_form, CollectiveForm::kFluid);
   EXPECT_EQ(scenario.simulation.communication_slowdown, 0);
-  EXPECT_TRUE(scenario.simulation.attention_scores && scenario.simulation.fold);
+  EXPECT_TRUE(scenario.simulation.attention_scores && scenario.simulation.fold && scenario.simulation.enforce_memory);
   EXPECT_FALSE(scenario.training.has_value());
   EXPECT_FALSE(scenario.reference.has_value());
 }
@@ -98,6 +98,23 @@ simulation: {cost_model: ideal, collectives: hierarchical}
   EXPECT_EQ(scenario.simulation.cost_model.name, "ideal");
   EXPECT_EQ(scenario.simulation.cost_model.parameters.number("fraction_of_peak"), 1);
   EXPECT_EQ(scenario.simulation.collective_algorithm, "hierarchical");
+}
+
+TEST(ScenarioValues, EverySimulationKeyArrives) {
+  const Simulation simulation = load(with_more(R"(simulation:
+  cost_model: {name: ideal, fraction_of_peak: 0.5}
+  collectives: {algorithm: hierarchical, form: message}
+  communication_slowdown: 0.1
+  attention_scores: false
+  fold: false
+  enforce_memory: false
+)"))
+                                    .simulation;
+  EXPECT_EQ(simulation.cost_model.parameters.number("fraction_of_peak"), 0.5);
+  EXPECT_EQ(simulation.collective_algorithm, "hierarchical");
+  EXPECT_EQ(simulation.collective_form, CollectiveForm::kMessage);
+  EXPECT_EQ(simulation.communication_slowdown, 0.1);
+  EXPECT_FALSE(simulation.attention_scores || simulation.fold || simulation.enforce_memory);
 }
 
 TEST(ScenarioValues, AGlobalBatchIsDealtToReplicas) {
@@ -232,6 +249,19 @@ reference:
   EXPECT_EQ(values[4].reason, "rounding");
   EXPECT_EQ(values[5].value, 25e9);
   EXPECT_EQ(load(with_more("training: {steps: 100000}\n")).training->steps, 1e5);
+}
+
+TEST(ScenarioValues, TheSameFileGivesTheSameScenarioEveryTime) {
+  const std::string text = with_line(4, "  node: {base: dgx-h100, accelerator: {memory: 60 GiB}}");
+  const Scenario first = load(text);
+  const Scenario second = load(text);
+  EXPECT_EQ(first.cluster.node.source, second.cluster.node.source);
+  EXPECT_EQ(first.cluster.node.accelerator.name, second.cluster.node.accelerator.name);
+  EXPECT_EQ(first.cluster.node.accelerator.peak, second.cluster.node.accelerator.peak);
+  EXPECT_EQ(first.cluster.topology.parameters.numbers(), second.cluster.topology.parameters.numbers());
+  const std::string wrong = with_line(4, "  node: dgx");
+  EXPECT_EQ(fault_of(wrong).allowed, fault_of(wrong).allowed);
+  EXPECT_EQ(fault_of(wrong).nearest, fault_of(wrong).nearest);
 }
 
 TEST(ScenarioValues, BytesOfATypeAreItsStorage) {
