@@ -69,6 +69,11 @@ std::string fact(const Page& page, std::string_view label, std::string_view valu
          std::string(kValue - display_width(shown), ' ');
 }
 
+/// A profile of the user's own may hold no FLOPs and no tokens: then there is no figure.
+std::string unless_zero(double value, const std::string& text) {
+  return value == 0 ? "-" : text;
+}
+
 std::string memory_fact(const Report& report) {
   constexpr double kGibibyte = 1024.0 * 1024.0 * 1024.0;
   return fmt::format("{}/{} GiB", three_digits(report.memory.peak_bytes / kGibibyte),
@@ -92,12 +97,17 @@ void add_answer(Page& page, const Report& report) {
       report.memory_capacity_bytes > 0 ? ", " + percent(report.memory.peak_bytes / report.memory_capacity_bytes) : "";
   page.line();
   page.line("  " + fact(page, "step time", seconds(report.step_s)) +
-            fact(page, "tokens/s", scaled(report.tokens_per_s)) + fact(page, "memory", memory_fact(report)));
+            fact(page, "tokens/s", unless_zero(report.tokens_per_s, scaled(report.tokens_per_s))) +
+            fact(page, "memory", memory_fact(report)));
   page.line("  " + fact(page, "efficiency", percent(report.efficiency)) +
             fact(page, "sequences/s", three_digits(report.sequences_per_s)) +
             fact(page, "fits", fits + used, report.fits ? Tone::kGood : Tone::kBad));
-  std::string last = "  " + fact(page, "model FLOPs", percent(report.model_flop_utilisation) + " peak") +
-                     fact(page, "all FLOPs", percent(report.hardware_flop_utilisation) + " peak");
+  std::string last =
+      "  " +
+      fact(page, "model FLOPs",
+           unless_zero(report.model_flop_utilisation, percent(report.model_flop_utilisation) + " peak")) +
+      fact(page, "all FLOPs",
+           unless_zero(report.hardware_flop_utilisation, percent(report.hardware_flop_utilisation) + " peak"));
   if (report.training) {
     last += fact(page, "training", three_digits(report.training->days) + " days");
   }

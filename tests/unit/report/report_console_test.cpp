@@ -200,6 +200,12 @@ TEST_F(ConsoleReport, NamesTheModelsUsed) {
   EXPECT_THAT(text(), ::testing::ContainsRegex("all[ \n]+38,640[ \n]+ranks[ \n]+simulated"));
 }
 
+TEST_F(ConsoleReport, LeavesOutFiguresThatAProfileWithoutFlopsAndTokensLacks) {
+  report_.model_flop_utilisation = report_.hardware_flop_utilisation = report_.tokens_per_s = 0;
+  EXPECT_THAT(line_with(text(), "model FLOPs"), ::testing::ContainsRegex("model FLOPs - +all FLOPs +- "));
+  EXPECT_THAT(line_with(text(), "step time"), ::testing::ContainsRegex("tokens/s +- "));
+}
+
 TEST_F(ConsoleReport, PrintsAnEmptyReportWithoutComplaint) {
   const scenario::Scenario nothing;
   Report empty;
