@@ -82,7 +82,8 @@ void add_choices(Report& report, const scenario::Scenario& scenario, const model
   report.topology = fabric.description;
   report.collectives = scenario.simulation.collective_algorithm;
   report.cluster_devices = scenario.cluster.devices();
-  report.folded = scenario.simulation.fold;
+  // Collectives in message form need every member, so they are never folded.
+  report.folded = scenario.simulation.fold && scenario.simulation.collective_form == scenario::CollectiveForm::kFluid;
 }
 
 void add_times(Report& report, const Step& step, const StepTimes& times) {

@@ -132,6 +132,14 @@ TEST(Summary, LetsTheClassThatComputesLongestSpeakForItsRole) {
   EXPECT_EQ(report.simulated_ranks, 2);
 }
 
+TEST(Summary, DoesNotCallMessageFormFolded) {
+  Example example;
+  example.tiny.finish();
+  EXPECT_TRUE(example.report().folded);
+  example.scenario.simulation.collective_form = scenario::CollectiveForm::kMessage;
+  EXPECT_FALSE(example.report().folded);
+}
+
 TEST(Summary, FillsTheReference) {
   Example example;
   example.tiny.finish();
