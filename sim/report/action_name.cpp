@@ -82,7 +82,21 @@ std::string action_name(const graph::Operation& operation, const graph::Program&
 }
 
 std::string_view category_of(const graph::Operation& operation) {
-  return operation.traffic == graph::Traffic::kNone ? std::string_view("compute") : word_for(operation.traffic);
+  if (operation.traffic != graph::Traffic::kNone) {
+    return word_for(operation.traffic);
+  }
+  switch (operation.kind) {
+    case graph::OperationKind::kSend:
+    case graph::OperationKind::kReceive:
+      return word_for(graph::Traffic::kPipeline);
+    case graph::OperationKind::kCollective:
+      return word_for(graph::Traffic::kReduce);  // of the update: gradient norm, tied embeddings
+    case graph::OperationKind::kHostCopy:
+      return word_for(graph::Traffic::kOffload);
+    case graph::OperationKind::kCompute:
+      break;
+  }
+  return "compute";
 }
 
 }  // namespace lamina::report

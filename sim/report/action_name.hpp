@@ -12,7 +12,7 @@ namespace lamina::report {
 /// recompute. Parts that an operation does not have are left out.
 [[nodiscard]] std::string action_name(const graph::Operation& operation, const graph::Program& program);
 
-/// Traffic class that the trace colours a slice by; "compute" for none.
+/// Traffic class of an operation, by its kind where it names none; "compute" for compute.
 [[nodiscard]] std::string_view category_of(const graph::Operation& operation);
 
 }  // namespace lamina::report

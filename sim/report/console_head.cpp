@@ -1,3 +1,4 @@
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -70,8 +71,8 @@ std::string fact(const Page& page, std::string_view label, std::string_view valu
 }
 
 /// A profile of the user's own may hold no FLOPs and no tokens: then there is no figure.
-std::string unless_zero(double value, const std::string& text) {
-  return value == 0 ? "-" : text;
+std::string if_known(double value, const std::string& text) {
+  return value == 0 || std::isnan(value) ? "-" : text;
 }
 
 std::string memory_fact(const Report& report) {
@@ -97,7 +98,7 @@ void add_answer(Page& page, const Report& report) {
       report.memory_capacity_bytes > 0 ? ", " + percent(report.memory.peak_bytes / report.memory_capacity_bytes) : "";
   page.line();
   page.line("  " + fact(page, "step time", seconds(report.step_s)) +
-            fact(page, "tokens/s", unless_zero(report.tokens_per_s, scaled(report.tokens_per_s))) +
+            fact(page, "tokens/s", if_known(report.tokens_per_s, scaled(report.tokens_per_s))) +
             fact(page, "memory", memory_fact(report)));
   page.line("  " + fact(page, "efficiency", percent(report.efficiency)) +
             fact(page, "sequences/s", three_digits(report.sequences_per_s)) +
@@ -105,9 +106,9 @@ void add_answer(Page& page, const Report& report) {
   std::string last =
       "  " +
       fact(page, "model FLOPs",
-           unless_zero(report.model_flop_utilisation, percent(report.model_flop_utilisation) + " peak")) +
+           if_known(report.model_flop_utilisation, percent(report.model_flop_utilisation) + " peak")) +
       fact(page, "all FLOPs",
-           unless_zero(report.hardware_flop_utilisation, percent(report.hardware_flop_utilisation) + " peak"));
+           if_known(report.hardware_flop_utilisation, percent(report.hardware_flop_utilisation) + " peak"));
   if (report.training) {
     last += fact(page, "training", three_digits(report.training->days) + " days");
   }

@@ -17,6 +17,9 @@ namespace {
 constexpr std::size_t kBarColumns = 30;
 constexpr std::size_t kNoteColumns = 12;  // what a memory row leaves of the page
 
+/// The longest name, memory.breakdown_bytes.checkpoints, has 34 columns.
+const std::vector<std::size_t> kReferenceWidths = {34, 9, 9, 8};
+
 std::string spoken(fabric::LinkClass link_class) {
   switch (link_class) {
     case fabric::LinkClass::kDeviceLink:
@@ -61,13 +64,12 @@ void add_memory_bar(Page& page, const std::string& label, double bytes, double w
 }
 
 void add_reference_row(Page& page, const ReferenceRow& row) {
-  const std::vector<std::size_t> widths = {31, 10, 10, 9};
   const scenario::ReferenceValue& reference = row.reference;
   const Verdict verdict = verdict_of(row);
   page.line("  " +
             table_row({printable(reference.name), readable(reference.name, row.measured),
                        readable(reference.name, reference.value), percent(row.relative_difference, true)},
-                      widths) +
+                      kReferenceWidths) +
             "  " + page.paint(verdict.word, verdict.tone));
   if (!reference.reason.empty() && std::abs(row.relative_difference) > reference.tolerance) {
     const std::string stated = reference.expected_difference
@@ -160,7 +162,7 @@ void add_reference(Page& page, const Report& report) {
   const bool has_source = report.scenario->reference.has_value();
   page.line();
   page.heading("Reference", has_source ? report.scenario->reference->source : "");
-  page.line("  " + page.paint(table_row({"", "simulated", "published", "off by"}, {31, 10, 10, 9}), Tone::kFaint));
+  page.line("  " + page.paint(table_row({"", "simulated", "published", "off by"}, kReferenceWidths), Tone::kFaint));
   for (const ReferenceRow& row : report.reference) {
     add_reference_row(page, row);
   }

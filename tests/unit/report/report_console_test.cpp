@@ -184,6 +184,14 @@ TEST_F(ConsoleReport, JudgesEachReferenceRow) {
   EXPECT_THAT(console, HasSubstr("-30.0 % is expected: the source counts less"));
 }
 
+TEST_F(ConsoleReport, ShowsEveryReferenceNameInFull) {
+  for (const char* name : {"memory.breakdown_bytes.checkpoints", "memory.breakdown_bytes.working_set",
+                           "step.hardware_flop_utilisation", "step.bubble_makespan_fraction"}) {
+    report_.reference = {sample::reference(name, 1e9, 1.5e9, 0.02)};
+    EXPECT_THAT(text(), HasSubstr(name));
+  }
+}
+
 TEST_F(ConsoleReport, UsesEscapeSequencesOnlyWhenAskedForColour) {
   EXPECT_EQ(text().find('\x1b'), std::string::npos);
   const std::string coloured = to_console(report_, true);
@@ -201,7 +209,8 @@ TEST_F(ConsoleReport, NamesTheModelsUsed) {
 }
 
 TEST_F(ConsoleReport, LeavesOutFiguresThatAProfileWithoutFlopsAndTokensLacks) {
-  report_.model_flop_utilisation = report_.hardware_flop_utilisation = report_.tokens_per_s = 0;
+  report_.model_flop_utilisation = std::numeric_limits<double>::quiet_NaN();
+  report_.hardware_flop_utilisation = report_.tokens_per_s = 0;
   EXPECT_THAT(line_with(text(), "model FLOPs"), ::testing::ContainsRegex("model FLOPs - +all FLOPs +- "));
   EXPECT_THAT(line_with(text(), "step time"), ::testing::ContainsRegex("tokens/s +- "));
 }
