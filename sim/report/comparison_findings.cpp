@@ -82,12 +82,12 @@ void add_findings(Page& page, const std::vector<Report>& reports) {
   page.line();
   page.heading("What the scenarios say together");
   page.paragraph(
-      fmt::format("Shortest training: {}. Best of the other schedules: {}, {} times as long.", described(*best),
-                  described(*other), three_digits(other->training->days / best->training->days)),
+      fmt::format("Time: the shortest training takes {}. The best of the other schedules takes {}, {} times as long.",
+                  described(*best), described(*other), three_digits(other->training->days / best->training->days)),
       2, 4);
   add_slow_network(page, reports, *best, *other);
   if (best->memory_capacity_bytes > 0) {
-    page.paragraph(fmt::format("The shortest takes {} of {} device memory ({}); the best other schedule {}.",
+    page.paragraph(fmt::format("Memory: the shortest takes {} of {} device memory ({}); the best other schedule {}.",
                                binary_bytes(best->memory.peak_bytes), binary_bytes(best->memory_capacity_bytes),
                                percent(best->memory.peak_bytes / best->memory_capacity_bytes),
                                binary_bytes(other->memory.peak_bytes)),

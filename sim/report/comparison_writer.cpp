@@ -68,6 +68,9 @@ std::string short_percent(double fraction) {
   if (std::abs(value) >= 999.5) {
     return value > 0 ? ">999%" : "<-1k%";
   }
+  if (std::abs(value) < 0.05) {
+    return "0.0%";  // rather than -0.0%
+  }
   return fmt::format("{:+.{}f}%", value, std::abs(value) < 9.95 ? 1 : 0);
 }
 

@@ -122,6 +122,9 @@ std::string percent(double fraction, bool with_sign) {
   if (std::abs(value) >= 99999.5) {
     return fmt::format("{}{:.1e} %", with_sign && value > 0 ? "+" : "", value);
   }
+  if (std::abs(value) < 0.05) {
+    return "0.0 %";  // without a sign
+  }
   const int decimals = std::abs(value) < 99.95 ? 1 : 0;
   return with_sign ? fmt::format("{:+.{}f} %", value, decimals) : fmt::format("{:.{}f} %", value, decimals);
 }

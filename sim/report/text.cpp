@@ -139,6 +139,33 @@ std::size_t prefix_bytes(std::string_view text, std::size_t columns) {
   return position;
 }
 
+/// Units that stay on the line of their number.
+constexpr std::array<std::string_view, 21> kUnits = {"s",   "ms",  "us",  "ns",   "%",    "B",    "kB",
+                                                     "MB",  "GB",  "TB",  "PB",   "KiB",  "MiB",  "GiB",
+                                                     "TiB", "PiB", "B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+
+/// Whether the space at `space` stands between a number and its unit.
+bool joins_unit(std::string_view text, std::size_t space) {
+  if (space == 0 || space >= text.size() || text[space - 1] < '0' || text[space - 1] > '9') {
+    return false;
+  }
+  std::string_view unit = text.substr(space + 1);
+  unit = unit.substr(0, unit.find(' '));
+  while (!unit.empty() && std::string_view(".,;:)").find(unit.back()) != std::string_view::npos) {
+    unit.remove_suffix(1);
+  }
+  return std::find(kUnits.begin(), kUnits.end(), unit) != kUnits.end();
+}
+
+/// Position of the next space at which a line may break, from `position` on; the end if there is none.
+std::size_t next_break(std::string_view text, std::size_t position) {
+  std::size_t space = text.find(' ', position);
+  while (space != std::string_view::npos && joins_unit(text, space)) {
+    space = text.find(' ', space + 1);
+  }
+  return std::min(space, text.size());
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -202,7 +229,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
     line.clear();
   };
   for (std::size_t position = 0; position < text.size();) {
-    const std::size_t space = std::min(text.find(' ', position), text.size());
+    const std::size_t space = next_break(text, position);
     std::string_view word = text.substr(position, space - position);
     position = space + 1;
     if (!line.empty() && display_width(line) + 1 + display_width(word) > columns) {

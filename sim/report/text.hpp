@@ -23,7 +23,8 @@ namespace lamina::report {
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 
-/// Lines of at most `columns` columns (at least 2), broken at spaces; longer words are cut. Never empty.
+/// Lines of at most `columns` columns (at least 2), broken at spaces, but not between a number and its unit; longer
+/// words are cut. Never empty.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 
 /// A bar of `fraction` (clamped to 0..1; NaN is 0) of `columns` columns, in eighths of a column, without padding.

@@ -68,12 +68,15 @@ TEST_F(Comparison, ExplainsRowsOutsideTheirTolerance) {
 }
 
 TEST_F(Comparison, StatesWhatTheScenariosShowTogether) {
-  EXPECT_THAT(text(), HasSubstr("Shortest training: 7.07 days (layered_modular, infiniband-3d-improved). Best of the "
-                                "other schedules: 14.0 days (one_forward_one_backward, infiniband-3d-baseline), 1.98 "
-                                "times as long."));  // 14 / 7.07
+  EXPECT_THAT(
+      text(),
+      HasSubstr(
+          "Time: the shortest training takes 7.07 days (layered_modular, infiniband-3d-improved). The best of the "
+          "other schedules takes 14.0 days (one_forward_one_backward, infiniband-3d-baseline), 1.98 "
+          "times as long."));  // 14 / 7.07
   EXPECT_THAT(text(), HasSubstr("8.40 days (layered_modular, ethernet-3d-improved), 1.19 times the shortest: still "
                                 "shorter than the best other schedule on infiniband-hdr."));  // 8.4 / 7.07
-  EXPECT_THAT(text(), HasSubstr("The shortest takes 5.62 GiB of 80.0 GiB device memory (7.0 %)"));
+  EXPECT_THAT(text(), HasSubstr("Memory: the shortest takes 5.62 GiB of 80.0 GiB device memory (7.0 %)"));
 }
 
 TEST_F(Comparison, SaysSoWhenTheSlowNetworkLoses) {
@@ -95,7 +98,7 @@ TEST_F(Comparison, CountsOnlyLayoutsThatFit) {
   reports_[1].fits = false;
   reports_[1].why_not = "needs 93 GiB";
   EXPECT_THAT(text(), HasSubstr("Does not fit into device memory infiniband-3d-improved: needs 93 GiB"));
-  EXPECT_THAT(text(), HasSubstr("Shortest training: 8.40 days"));
+  EXPECT_THAT(text(), HasSubstr("the shortest training takes 8.40 days"));
 }
 
 TEST_F(Comparison, PrintsAHeadingForNoReports) {

@@ -58,6 +58,7 @@ TEST(Percent, ShowsASignOnDemand) {
   EXPECT_EQ(percent(0.852), "85.2 %");
   EXPECT_EQ(percent(0.009, true), "+0.9 %");
   EXPECT_EQ(percent(-2.5, true), "-250 %");
+  EXPECT_EQ(percent(-0.0004, true), "0.0 %");
 }
 
 TEST(Numbers, ThatAreNotFiniteReadNotAvailable) {

@@ -60,6 +60,12 @@ TEST(Wrap, BreaksAtSpaces) {
   EXPECT_EQ(wrap("", 10), std::vector<std::string>{""});
 }
 
+TEST(Wrap, KeepsAUnitOnTheLineOfItsNumber) {
+  EXPECT_EQ(wrap("takes 207 ms, then", 10), (std::vector<std::string>{"takes", "207 ms,", "then"}));
+  EXPECT_EQ(wrap("by 3.2 %.", 7), (std::vector<std::string>{"by", "3.2 %."}));
+  EXPECT_EQ(wrap("layer 31 means", 8), (std::vector<std::string>{"layer 31", "means"}));
+}
+
 TEST(Wrap, CutsWordsThatAreLongerThanALine) {
   EXPECT_EQ(wrap("ab cdefghij k", 4), (std::vector<std::string>{"ab", "cdef", "ghij", "k"}));
 }
