@@ -58,10 +58,10 @@ void add_slow_network(Page& page, const std::vector<Report>& reports, const Repo
   const double ratio = slow->training->days / best.training->days;
   const bool still_ahead = slow->training->days < other.training->days;
   page.paragraph(
-      fmt::format(
-          "On {} ({} a port instead of {}) it is {}, {} times the shortest: {} than the best other schedule on {}.",
-          network_of(*slow), byte_rate(port_rate(*slow)), byte_rate(port_rate(best)), described(*slow),
-          three_digits(ratio), still_ahead ? "still shorter" : "longer", network_of(other)),
+      fmt::format("Network: on {} ({} a port instead of {}) it is {}, {} times the shortest: {} than the best other "
+                  "schedule on {}.",
+                  network_of(*slow), byte_rate(port_rate(*slow)), byte_rate(port_rate(best)), described(*slow),
+                  three_digits(ratio), still_ahead ? "still shorter" : "longer", network_of(other)),
       2, 4);
 }
 

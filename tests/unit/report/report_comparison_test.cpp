@@ -74,7 +74,8 @@ TEST_F(Comparison, StatesWhatTheScenariosShowTogether) {
           "Time: the shortest training takes 7.07 days (layered_modular, infiniband-3d-improved). The best of the "
           "other schedules takes 14.0 days (one_forward_one_backward, infiniband-3d-baseline), 1.98 "
           "times as long."));  // 14 / 7.07
-  EXPECT_THAT(text(), HasSubstr("8.40 days (layered_modular, ethernet-3d-improved), 1.19 times the shortest: still "
+  EXPECT_THAT(text(), HasSubstr("Network: on ethernet-25 (3.12 GB/s a port instead of 25.0 GB/s) it is 8.40 days "
+                                "(layered_modular, ethernet-3d-improved), 1.19 times the shortest: still "
                                 "shorter than the best other schedule on infiniband-hdr."));  // 8.4 / 7.07
   EXPECT_THAT(text(), HasSubstr("Memory: the shortest takes 5.62 GiB of 80.0 GiB device memory (7.0 %)"));
 }
