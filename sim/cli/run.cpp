@@ -162,7 +162,7 @@ void run_one(Job& job, std::size_t index, const pipeline::Catalogs& catalogs, Pr
   }
   progress.hide();
   print_one(job, *result);
-  if (!result->report.fits) {
+  if (!result->report.fits && job.scenarios[index].simulation.enforce_memory) {
     job.some_infeasible = true;
     print_error("does not fit", fmt::format("{}: {}", file.string(), result->report.why_not));
   }

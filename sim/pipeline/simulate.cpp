@@ -6,6 +6,7 @@
 
 #include "sim/error/error.hpp"
 #include "sim/lowering/lower.hpp"
+#include "sim/metrics/reference.hpp"
 #include "sim/metrics/summarise.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/symmetry/fold.hpp"
@@ -46,6 +47,7 @@ scenario::Plugins plugins_of(const Catalogs& catalogs) {
 }
 
 tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+  metrics::check_reference(scenario);
   Prepared prepared;
   prepared.work = model::work_model(scenario, catalogs.cost_models);
   auto table = make_table(scenario, catalogs);
