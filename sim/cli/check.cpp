@@ -44,7 +44,7 @@ ExitCode check(const CheckOptions& options, Session& session) {
   const auto blame = [&verdict](ExitCode code) { verdict = verdict == ExitCode::kDone ? code : verdict; };
   for (const auto& file : files) {
     try {
-      const auto scenario = scenario::load_file(file, catalogue, plugins, overrides);
+      const auto scenario = load_scenario(file, catalogue, plugins, overrides);
       const auto prepared = pipeline::prepare(scenario, catalogs);
       if (prepared) {
         session.results.write(fmt::format("{}: valid: {}\n", file.string(), summary_of(scenario, *prepared)));

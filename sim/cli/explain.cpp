@@ -33,8 +33,8 @@ ExitCode explain_file(const ExplainOptions& options, Session& session) {
   }
   const auto files = expand_files({options.input});
   const auto catalogs = pipeline::builtin_catalogs();
-  const auto scenario = scenario::load_file(files.front(), scenario::find_catalogue(), pipeline::plugins_of(catalogs),
-                                            parse_overrides(options.overrides));
+  const auto scenario = load_scenario(files.front(), scenario::find_catalogue(), pipeline::plugins_of(catalogs),
+                                      parse_overrides(options.overrides));
   const auto prepared = pipeline::prepare(scenario, catalogs);
   if (!prepared) {
     print_error("infeasible", fmt::format("{}: {}", options.input, prepared.error().reason));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -72,6 +73,20 @@ std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& 
     result.push_back({known == short_forms().end() ? key : known->second, argument.substr(equals + 1)});
   }
   return result;
+}
+
+scenario::Scenario load_scenario(const std::filesystem::path& file, const std::filesystem::path& catalogue,
+                                 const scenario::Plugins& plugins, const std::vector<scenario::Override>& overrides) {
+  try {
+    return scenario::load_file(file, catalogue, plugins, overrides);
+  } catch (const error::ScenarioError& problem) {
+    error::ScenarioFault fault = problem.fault();
+    if (fault.location.file == file.string()) {
+      throw;
+    }
+    fault.problem += fmt::format(" (While reading {}.)", file.string());
+    throw error::ScenarioError(std::move(fault));
+  }
 }
 
 }  // namespace lamina::cli

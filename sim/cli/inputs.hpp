@@ -16,4 +16,10 @@ namespace lamina::cli {
 /// @throws UsageError when there is no key or no "="
 [[nodiscard]] std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments);
 
+/// scenario::load_file, with the scenario named in faults that lie in another file (a catalogue, a model
+/// configuration).
+[[nodiscard]] scenario::Scenario load_scenario(const std::filesystem::path& file,
+                                               const std::filesystem::path& catalogue, const scenario::Plugins& plugins,
+                                               const std::vector<scenario::Override>& overrides);
+
 }  // namespace lamina::cli

@@ -18,8 +18,8 @@ namespace lamina::cli {
 namespace {
 
 constexpr const char* kDescription =
-    "Lamina: how fast, on what network and in how much memory does this training layout of a large language model run, "
-    "and why?";
+    "Lamina: how fast, on what network and in how much memory does this training\n"
+    "layout of a large language model run, and why?";
 
 constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml        one training step, simulated and reported

@@ -26,11 +26,13 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml
   lamina run scenarios/quickstart.yaml --set strategy.micro_batches=64
-  lamina run scenarios/quickstart.yaml --set network=ethernet-25 --format json
-  lamina run scenarios/quickstart.yaml -o out      files for ui.perfetto.dev, spreadsheets, scripts
-  lamina run scenarios/published/layered-modular-2021/     a folder, side by side
+  lamina run scenarios/quickstart.yaml --set cluster.network=ethernet-25-roce
+  lamina run scenarios/quickstart.yaml --format json
+  lamina run scenarios/quickstart.yaml -o out      with a trace for ui.perfetto.dev
+  lamina run scenarios/published/layered-modular-2021/      a folder, compared
 
-Exit codes: 0 done, 2 command line, 3 scenario invalid, 4 cannot run or does not fit, 6 environment.)";
+Exit codes: 0 done, 1 fault of Lamina, 2 command line, 3 scenario invalid,
+4 cannot run or does not fit into memory, 6 environment (permission, space).)";
 
 struct RunOptions {
   std::vector<std::string> inputs;
@@ -184,7 +186,7 @@ ExitCode run(const RunOptions& options, Session& session) {
     prepare_output_folder(options.output_folder);
   }
   for (const auto& file : job.files) {  // all of them first: a fault in the last must not be found after an hour
-    job.scenarios.push_back(scenario::load_file(file, catalogue, plugins, overrides));
+    job.scenarios.push_back(load_scenario(file, catalogue, plugins, overrides));
     if (options.no_fold) {
       job.scenarios.back().simulation.fold = false;
     }
@@ -209,19 +211,20 @@ Command add_run(CLI::App& root) {
   parser->add_option("FILE", options->inputs, "Scenario files, or folders of them")->required()->type_name("");
   parser
       ->add_option("--set", options->overrides,
-                   "Change one key of every scenario, e.g. strategy.micro_batches=64; "
-                   "repeatable; dp, pp, tp, mbs are understood")
+                   "Change one key of every scenario; repeatable.\n"
+                   "dp, pp, tp, mbs, gbs stand for strategy keys")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   parser
       ->add_option("-o,--output", options->output_folder,
-                   "Also write NAME.report.json, .csv, .txt and .perfetto-trace of each scenario into this folder")
+                   "Also write NAME.report.json, NAME.csv, NAME.txt\n"
+                   "and NAME.perfetto-trace into this folder")
       ->type_name("DIR");
-  parser->add_option("--format", options->format, "What standard output gets: console, json, csv or perfetto")
+  parser->add_option("--format", options->format, "console, json, csv or perfetto (a binary trace)")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"console", "json", "csv", "perfetto"}).description(""))
       ->capture_default_str();
-  parser->add_flag("--no-fold", options->no_fold, "Replay every rank, not one per class of identical ranks");
+  parser->add_flag("--no-fold", options->no_fold, "Replay every rank, not one of each class");
   parser->footer(kExamples);
   return {parser, [options](Session& session) { return run(*options, session); }};
 }

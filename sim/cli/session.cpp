@@ -66,12 +66,12 @@ void set_up_log(const CommonOptions& options) {
 
 void add_common_options(CLI::App& parser, CommonOptions& options) {
   constexpr const char* kGroup = "Messages";
-  parser.add_flag("-v,--verbose", options.verbosity, "Say more on standard error (-vv: still more)")->group(kGroup);
+  parser.add_flag("-v,--verbose", options.verbosity, "More on standard error (-vv: still more)")->group(kGroup);
   parser.add_flag("-q,--quiet", options.quiet, "Errors only")->group(kGroup);
-  parser.add_option("--log-level", options.log_level, fmt::format("{} (also $LAMINA_LOG)", kLogLevels))
+  parser.add_option("--log-level", options.log_level, fmt::format("{}\nalso $LAMINA_LOG", kLogLevels))
       ->type_name("LEVEL")
       ->group(kGroup);
-  parser.add_option("--color,--colour", options.colour, "auto, always or never; auto heeds $NO_COLOR and terminals")
+  parser.add_option("--color,--colour", options.colour, "auto, always or never; auto heeds $NO_COLOR")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
       ->group(kGroup);

@@ -1,5 +1,5 @@
-// Folding and training: the last two sections.
-#include <cmath>
+// What follows the numbers: replay, training, sources.
+#include <string>
 
 #include <fmt/format.h>
 
@@ -30,9 +30,28 @@ void write_folding(Writer& writer, const Subject& subject) {
     operations +=
         static_cast<double>(prepared.graph.programs.at(static_cast<std::size_t>(rank.program)).operations.size());
   }
+  for (const std::string& reason : prepared.split_reasons) {
+    writer.text(reason);
+  }
   writer.number("operations replayed", count_of(operations), "operations of their programs");
   writer.number("links replayed", fmt::format("{}", deployment.links.size()),
                 fmt::format("of {} in the fabric that some flow crosses", prepared.fabric.links.size()));
+}
+
+void write_sources(Writer& writer, const Subject& subject) {
+  const auto& scenario = subject.scenario;
+  const auto& node = scenario.cluster.node;
+  writer.section("Sources");
+  writer.entry(scenario.model.name, scenario.model.source);
+  writer.entry(node.name, node.source);
+  writer.entry(node.accelerator.name, node.accelerator.source);
+  writer.entry(node.device_link.name, node.device_link.source);
+  writer.entry(node.host_path.name, node.host_path.source);
+  writer.entry(scenario.cluster.network.name, scenario.cluster.network.source);
+  const auto* algorithm = subject.catalogs.collectives.find(scenario.simulation.collective_algorithm);
+  if (algorithm != nullptr) {
+    writer.entry(algorithm->info.name, algorithm->info.source);
+  }
 }
 
 void write_training(Writer& writer, const Subject& subject) {

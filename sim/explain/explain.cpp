@@ -18,6 +18,7 @@ std::string explain(const scenario::Scenario& scenario, const pipeline::Prepared
   write_memory(writer, subject);
   write_folding(writer, subject);
   write_training(writer, subject);
+  write_sources(writer, subject);
   return writer.result();
 }
 

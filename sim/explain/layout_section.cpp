@@ -73,7 +73,7 @@ void write_layout(Writer& writer, const Subject& subject) {
                 "strategy");
   writer.number("devices of the cluster", fmt::format("{}", cluster.devices()),
                 fmt::format("{} nodes of {} x {}", cluster.nodes, cluster.node.devices, cluster.node.accelerator.name),
-                cluster.node.source);
+                cluster.node.name);
   const auto& placement = strategy.placement;
   writer.text(fmt::format("placement, innermost first: {}, {}, {} (consecutive devices differ in the first)",
                           name_of(placement[0]), name_of(placement[1]), name_of(placement[2])));

@@ -36,9 +36,11 @@ const char* resident_formula(graph::MemoryCategory category, scenario::ShardingL
                                                                                  : "shard of the rank's layers";
     case graph::MemoryCategory::kBuffers:
       return "full layers that restores and reductions pass through";
-    default:
-      return "resident for the whole step";
+    case graph::MemoryCategory::kCheckpoints:
+    case graph::MemoryCategory::kWorkingSet:
+      break;
   }
+  return "resident for the whole step";
 }
 
 void write_per_layer(Writer& writer, const Subject& subject) {
@@ -46,21 +48,37 @@ void write_per_layer(Writer& writer, const Subject& subject) {
   const auto& precision = subject.scenario.strategy.precision;
   const std::string parameters = count_of(layer.parameters);
   if (subject.scenario.model.custom.has_value()) {
-    writer.number("weights, one layer", text_of(layer.weight_bytes), "as given", "model.custom");
-    writer.number("state, one layer", text_of(layer.state_bytes), "as given", "model.custom");
+    writer.number("weights, one layer", memory_of(layer.weight_bytes), "as given", "model.custom");
+    writer.number("state, one layer", memory_of(layer.state_bytes), "as given", "model.custom");
   } else {
-    writer.number("weights, one layer", text_of(layer.weight_bytes),
+    writer.number("weights, one layer", memory_of(layer.weight_bytes),
                   fmt::format("{} parameters x {:g} B", parameters, scenario::bytes_of(precision.weights)));
-    writer.number("gradients, one layer", text_of(layer.gradient_bytes),
+    writer.number("gradients, one layer", memory_of(layer.gradient_bytes),
                   fmt::format("{} parameters x {:g} B", parameters, scenario::bytes_of(precision.gradients)));
-    writer.number("state, one layer, unsharded", text_of(layer.state_bytes),
+    writer.number("state, one layer, unsharded", memory_of(layer.state_bytes),
                   fmt::format("{} parameters x {:g} B (master weights and moments)", parameters,
                               precision.state_bytes_per_parameter));
   }
-  writer.number("checkpoint, layer and micro-batch", text_of(layer.checkpoint),
+  writer.number("checkpoint, layer and micro-batch", memory_of(layer.checkpoint),
                 "kept from forward to backward, by recompute", "Korthikanti et al., arXiv 2205.05198, section 4");
-  writer.number("working set of one layer", text_of(layer.working_set), "alive while it is computed",
+  writer.number("working set of one layer", memory_of(layer.working_set), "alive while it is computed",
                 "arXiv 2205.05198, section 4");
+}
+
+/// Whole layers that a sharded rank holds for a while.
+void write_sharding_buffers(Writer& writer, const Subject& subject) {
+  const auto& sharding = subject.scenario.strategy.sharding;
+  const auto& layer = subject.prepared.work.layer;
+  if (sharding.level == scenario::ShardingLevel::kFull) {
+    writer.number("weight buffers, at most", memory_of(layer.weight_bytes * sharding.weight_buffers),
+                  fmt::format("{} whole layers x {}", sharding.weight_buffers, memory_of(layer.weight_bytes)),
+                  "strategy.sharding");
+  }
+  if (sharding.level == scenario::ShardingLevel::kFull || sharding.level == scenario::ShardingLevel::kGradients) {
+    writer.number("gradient buffers, at most", memory_of(layer.gradient_bytes * sharding.gradient_buffers),
+                  fmt::format("{} whole layers x {}", sharding.gradient_buffers, memory_of(layer.gradient_bytes)),
+                  "strategy.sharding");
+  }
 }
 
 }  // namespace
@@ -75,18 +93,19 @@ void write_memory(Writer& writer, const Subject& subject) {
     const double bytes = program.initial_memory[i];
     const auto category = static_cast<graph::MemoryCategory>(i);
     if (bytes > 0) {
-      writer.number(fmt::format("resident {}", graph::name_of(category)), text_of(Bytes(bytes)),
+      writer.number(fmt::format("resident {}", graph::name_of(category)), memory_of(Bytes(bytes)),
                     resident_formula(category, strategy.sharding.level));
     }
   }
+  write_sharding_buffers(writer, subject);
   const double layers = cut_of(prepared.table, subject.scenario.model.layers).layers_per_stage;
   const int alive = most_alive(prepared.table.actions.front());
-  writer.number("checkpoints at the schedule's peak", text_of(prepared.work.layer.checkpoint * (alive * layers)),
+  writer.number("checkpoints at the schedule's peak", memory_of(prepared.work.layer.checkpoint * (alive * layers)),
                 fmt::format("{} stage inputs alive x {:.4g} layers x {}{}", alive, layers,
-                            text_of(prepared.work.layer.checkpoint),
+                            memory_of(prepared.work.layer.checkpoint),
                             strategy.offload.checkpoints ? "; offloaded to host memory" : ""));
-  writer.number("capacity", text_of(subject.scenario.cluster.node.accelerator.memory), "memory of the accelerator",
-                subject.scenario.cluster.node.accelerator.source);
+  writer.number("capacity", memory_of(subject.scenario.cluster.node.accelerator.memory), "memory of the accelerator",
+                subject.scenario.cluster.node.accelerator.name);
 }
 
 }  // namespace lamina::explain

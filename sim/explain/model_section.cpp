@@ -18,9 +18,10 @@ void write_shape(Writer& writer, const scenario::Model& model) {
 
 void write_parameters(Writer& writer, const scenario::Model& model) {
   const auto count = model::parameters_of_model(model);
-  const char* formula =
-      model.gated_mlp ? "2 h a d + 2 h a_kv d + 3 h f + norms" : "2 h a d + 2 h a_kv d + 2 h f + biases and norms";
-  writer.number("parameters per layer", count_of(count.layer), formula, "Narayanan et al., arXiv 2104.04473, eq. 2");
+  writer.number("parameters per layer", count_of(count.layer),
+                fmt::format("2 h a d + 2 h a_kv d + {} h f + {}", model.gated_mlp ? 3 : 2,
+                            model.biases ? "biases and norms" : "norms"),
+                "Narayanan et al., arXiv 2104.04473, eq. 2");
   if (model.vocabulary > 0) {
     writer.number(
         "parameters of the embedding", count_of(count.embedding),
@@ -36,7 +37,7 @@ void write_model(Writer& writer, const Subject& subject) {
   const scenario::Model& model = subject.scenario.model;
   const scenario::Strategy& strategy = subject.scenario.strategy;
   const auto& work = subject.prepared.work;
-  writer.section(fmt::format("Model {}{}", model.name, model.source.empty() ? "" : fmt::format(" [{}]", model.source)));
+  writer.section(fmt::format("Model {}", model.name));
   if (model.custom.has_value()) {
     writer.text(fmt::format("{} layers with durations and sizes as given by the scenario", model.layers));
   } else {
@@ -63,7 +64,7 @@ void write_model(Writer& writer, const Subject& subject) {
     writer.number("step at peak on all ranks",
                   text_of(Seconds(work.hardware_flops_per_token.value() * tokens / (work.peak.value() * ranks))),
                   fmt::format("FLOPs per step / ({:g} ranks x {})", ranks, text_of(work.peak)),
-                  subject.scenario.cluster.node.accelerator.source);
+                  subject.scenario.cluster.node.accelerator.name);
   }
 }
 

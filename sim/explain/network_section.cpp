@@ -36,7 +36,7 @@ void write_route(Writer& writer, const fabric::Fabric& fabric, const std::string
   const BytesPerSecond rate = slowest(fabric, route.links);
   writer.number("route: " + name, text_of(rate), fmt::format("slowest of: {}", link_names(fabric, route.links)));
   writer.number("  latency", text_of(route.latency), "ends and switches of that route",
-                "cluster.network, cluster.node");
+                "network, device_link and host_path");
   if (bytes.value() > 0) {
     writer.number("  alone on the network", text_of(route.latency + bytes / rate),
                   fmt::format("latency + {} / {}", text_of(bytes), text_of(rate)));
@@ -61,7 +61,7 @@ void write_exchange(Writer& writer, const Subject& subject, const std::vector<in
   writer.number(exchange.name, text_of(collectives::idle_time(phases, exchange.payload, fabric)),
                 fmt::format("{} of {} among {} ranks in {} phase(s): {}", graph::name_of(exchange.kind),
                             text_of(exchange.payload), devices.size(), phases.size(), exchange.meaning),
-                algorithm->info.source);
+                algorithm->info.name);
 }
 
 void write_tensor(Writer& writer, const Subject& subject) {

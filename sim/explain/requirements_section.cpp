@@ -90,7 +90,7 @@ void write_requirements(Writer& writer, const Subject& subject) {
     writer.number("the network gives", text_of(network.bandwidth * (network.efficiency * ports)),
                   fmt::format("{} x efficiency {:g} x {} ports / {} devices", text_of(network.bandwidth),
                               network.efficiency, node.nics, node.devices),
-                  network.source);
+                  network.name);
   }
 }
 

@@ -40,4 +40,7 @@ void write_folding(Writer& writer, const Subject& subject);
 /// How long is the whole training?
 void write_training(Writer& writer, const Subject& subject);
 
+/// Where do the numbers of the catalogue entries come from that the lines above name?
+void write_sources(Writer& writer, const Subject& subject);
+
 }  // namespace lamina::explain

@@ -59,6 +59,18 @@ std::string text_of(FlopsPerSecond value) {
   return scaled(value.value(), "FLOP/s", 1);
 }
 
+std::string memory_of(Bytes value) {
+  constexpr double kStep = 1024;
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double scaled_value = value.value();
+  std::size_t unit = 0;
+  while (scaled_value >= kStep && unit + 1 < kUnits.size()) {
+    scaled_value /= kStep;
+    ++unit;
+  }
+  return fmt::format("{:.4g} {}", scaled_value, kUnits.at(unit));
+}
+
 std::string count_of(double value) {
   constexpr double kExact = 1e6;  // small whole numbers are more useful unscaled
   if (std::abs(value) < kExact) {
@@ -73,6 +85,12 @@ void Writer::section(std::string_view title) {
 
 void Writer::text(std::string_view line) {
   result_ += fmt::format("  {}\n", line);
+}
+
+void Writer::entry(std::string_view name, std::string_view text) {
+  if (!text.empty()) {
+    result_ += fmt::format("  {}: {}\n", name, text);
+  }
 }
 
 void Writer::number(std::string_view name, std::string_view value, std::string_view formula, std::string_view source) {

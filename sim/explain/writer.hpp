@@ -13,7 +13,9 @@ namespace lamina::explain {
 [[nodiscard]] std::string text_of(Seconds value);
 [[nodiscard]] std::string text_of(BytesPerSecond value);
 [[nodiscard]] std::string text_of(FlopsPerSecond value);
-/// The same without a unit: "1.258 T".
+/// Bytes of device memory, in powers of 1024 as capacities are given: "80 GiB".
+[[nodiscard]] std::string memory_of(Bytes value);
+/// A number without a unit: "1.258 T".
 [[nodiscard]] std::string count_of(double value);
 
 /// Collects the lines of the explanation.
@@ -29,6 +31,9 @@ class Writer {
   /// @param formula  how it follows, with the numbers put in
   /// @param source   paper and place, or the key of the scenario; may be empty
   void number(std::string_view name, std::string_view value, std::string_view formula, std::string_view source = "");
+
+  /// A name and a longer text, such as the source of a catalogue entry.
+  void entry(std::string_view name, std::string_view text);
 
   [[nodiscard]] const std::string& result() const { return result_; }
 
