@@ -19,8 +19,9 @@ constexpr const char* kExamples = R"(Examples:
   lamina check scenarios/published/layered-modular-2021/
   lamina check my.yaml --set tp=16
 
-Nothing is replayed, so whether the layout fits into memory is not checked: use lamina run.
-Exit codes: 0 all valid, 3 a scenario is invalid, 4 a scenario is valid but cannot run.)";
+Nothing is replayed, so whether a layout fits into memory is not checked: that
+is for lamina run. Exit codes: 0 all valid, 3 a scenario is invalid, 4 a
+scenario is valid but cannot run.)";
 
 struct CheckOptions {
   std::vector<std::string> inputs;
@@ -49,11 +50,11 @@ ExitCode check(const CheckOptions& options, Session& session) {
       if (prepared) {
         session.results.write(fmt::format("{}: valid: {}\n", file.string(), summary_of(scenario, *prepared)));
       } else {
-        print_error("infeasible", fmt::format("{}: {}", file.string(), prepared.error().reason));
+        print_error("infeasible", fmt::format("{}: {}", file.string(), prepared.error().reason), session.colour_errors);
         blame(ExitCode::kInfeasible);
       }
     } catch (const error::ScenarioError& fault) {
-      print_error("error", fault.what());
+      print_error("error", fault.what(), session.colour_errors);
       blame(ExitCode::kScenario);
     }
   }

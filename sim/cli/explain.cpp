@@ -20,7 +20,8 @@ constexpr const char* kExamples = R"(Examples:
   lamina explain scenarios/quickstart.yaml
   lamina explain scenarios/quickstart.yaml --set tp=4 --set dp=2
 
-Each line is one derived number: its name, its value, its formula, its source. Nothing is replayed.)";
+Each line is one derived number: its name, its value, its formula, its source.
+Nothing is replayed.)";
 
 struct ExplainOptions {
   std::string input;
@@ -37,7 +38,7 @@ ExitCode explain_file(const ExplainOptions& options, Session& session) {
                                       parse_overrides(options.overrides));
   const auto prepared = pipeline::prepare(scenario, catalogs);
   if (!prepared) {
-    print_error("infeasible", fmt::format("{}: {}", options.input, prepared.error().reason));
+    print_error("infeasible", fmt::format("{}: {}", options.input, prepared.error().reason), session.colour_errors);
     return ExitCode::kInfeasible;
   }
   session.results.write(explain::explain(scenario, *prepared, catalogs));
@@ -48,7 +49,7 @@ ExitCode explain_file(const ExplainOptions& options, Session& session) {
 
 Command add_explain(CLI::App& root) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* parser = root.add_subcommand("explain", "Show what a scenario resolves to, with formulas and sources");
+  CLI::App* parser = root.add_subcommand("explain", "Show what a scenario resolves to, and why");
   parser->add_option("FILE", options->input, "Scenario file")->required()->type_name("");
   parser->add_option("--set", options->overrides, "Change one key of the scenario; repeatable")
       ->type_name("KEY=VALUE")

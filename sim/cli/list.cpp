@@ -139,7 +139,10 @@ ExitCode list(const std::string& wanted, Session& session) {
 Command add_list(CLI::App& root) {
   auto kind = std::make_shared<std::string>();
   CLI::App* parser = root.add_subcommand("list", "Show what scenarios can name");
-  parser->add_option("KIND", *kind, fmt::format("{}; all if left out", fmt::join(kinds(), ", ")))->type_name("");
+  parser
+      ->add_option("KIND", *kind,
+                   "schedules, topologies, models, hardware,\ncollectives or cost_models; all if left out")
+      ->type_name("");
   parser->footer(kExamples);
   return {parser, [kind](Session& session) { return list(*kind, session); }};
 }

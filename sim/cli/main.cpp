@@ -22,12 +22,12 @@ constexpr const char* kDescription =
     "layout of a large language model run, and why?";
 
 constexpr const char* kExamples = R"(Examples:
-  lamina run scenarios/quickstart.yaml        one training step, simulated and reported
+  lamina run scenarios/quickstart.yaml      one training step, with the reasons
   lamina run scenarios/quickstart.yaml --format json
-  lamina check my.yaml                        is it valid?
-  lamina explain my.yaml                      every derived number with its formula
-  lamina list schedules                       what scenarios can name
-  lamina run --help                           more on one command)";
+  lamina check my.yaml                      is it valid?
+  lamina explain my.yaml                    every derived number and its formula
+  lamina list schedules                     what scenarios can name
+  lamina run --help                         more on one command)";
 
 /// Text for a command line that the parser refused.
 std::string parse_problem(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands) {
@@ -48,16 +48,16 @@ std::string parse_problem(const CLI::ParseError& problem, const CLI::App& root, 
                      fmt::join(names, ", "));
 }
 
-ExitCode refuse(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands) {
-  print_error("error", parse_problem(problem, root, commands));
+ExitCode refuse(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands,
+                const CommonOptions& options) {
+  print_error("error", parse_problem(problem, root, commands), colour_errors(options));
   const auto chosen = root.get_subcommands();
   fmt::print(stderr, "Run \"lamina {}--help\" for help.\n", chosen.empty() ? "" : chosen.front()->get_name() + " ");
   return ExitCode::kCommandLine;
 }
 
-ExitCode execute(int argument_count, char** arguments) {
+ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   CLI::App root(kDescription, "lamina");
-  CommonOptions common;
   root.footer(kExamples);
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
@@ -75,7 +75,7 @@ ExitCode execute(int argument_count, char** arguments) {
     ResultStream().write(std::string(version.what()) + '\n');
     return ExitCode::kDone;
   } catch (const CLI::ParseError& problem) {
-    return refuse(problem, root, commands);
+    return refuse(problem, root, commands, common);
   }
   const auto chosen =
       std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.parser->parsed(); });
@@ -87,29 +87,29 @@ ExitCode execute(int argument_count, char** arguments) {
 }
 
 ExitCode guarded(int argument_count, char** arguments) {
+  CommonOptions common;
+  const auto fail = [&common](ExitCode code, const char* kind, const char* text) {
+    print_error(kind, text, colour_errors(common));
+    return code;
+  };
   try {
     install_signal_handlers();
-    return execute(argument_count, arguments);
+    return execute(argument_count, arguments, common);
   } catch (const UsageError& fault) {
-    print_error("error", fault.what());
-    return ExitCode::kCommandLine;
+    return fail(ExitCode::kCommandLine, "error", fault.what());
   } catch (const error::ScenarioError& fault) {
-    print_error("error", fault.what());
-    return ExitCode::kScenario;
+    return fail(ExitCode::kScenario, "error", fault.what());
   } catch (const error::EnvironmentError& fault) {
-    print_error("error", fault.what());
-    return ExitCode::kEnvironment;
+    return fail(ExitCode::kEnvironment, "error", fault.what());
   } catch (const std::bad_alloc&) {
-    print_error("error", "out of memory");
-    return ExitCode::kEnvironment;
+    return fail(ExitCode::kEnvironment, "error", "out of memory");
   } catch (const std::exception& fault) {
-    print_error("internal error", fault.what());
+    (void)fail(ExitCode::kInternal, "internal error", fault.what());
   } catch (...) {
-    print_error("internal error", "unknown exception");
+    (void)fail(ExitCode::kInternal, "internal error", "unknown exception");
   }
-  print_error("note",
+  return fail(ExitCode::kInternal, "note",
               "this is a fault of Lamina, not of your scenario; please report it together with the scenario file");
-  return ExitCode::kInternal;
 }
 
 }  // namespace

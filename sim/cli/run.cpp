@@ -28,7 +28,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml --set strategy.micro_batches=64
   lamina run scenarios/quickstart.yaml --set cluster.network=ethernet-25-roce
   lamina run scenarios/quickstart.yaml --format json
-  lamina run scenarios/quickstart.yaml -o out      with a trace for ui.perfetto.dev
+  lamina run scenarios/quickstart.yaml -o out     and a trace for Perfetto
   lamina run scenarios/published/layered-modular-2021/      a folder, compared
 
 Exit codes: 0 done, 1 fault of Lamina, 2 command line, 3 scenario invalid,
@@ -156,7 +156,7 @@ void run_one(Job& job, std::size_t index, const pipeline::Catalogs& catalogs, Pr
   if (!result) {
     progress.hide();
     job.some_infeasible = true;
-    print_error("infeasible", fmt::format("{}: {}", file.string(), result.error().reason));
+    print_error("infeasible", fmt::format("{}: {}", file.string(), result.error().reason), job.session.colour_errors);
     return;
   }
   if (!job.options.output_folder.empty()) {
@@ -166,7 +166,8 @@ void run_one(Job& job, std::size_t index, const pipeline::Catalogs& catalogs, Pr
   print_one(job, *result);
   if (!result->report.fits && job.scenarios[index].simulation.enforce_memory) {
     job.some_infeasible = true;
-    print_error("does not fit", fmt::format("{}: {}", file.string(), result->report.why_not));
+    print_error("does not fit", fmt::format("{}: {}", file.string(), result->report.why_not),
+                job.session.colour_errors);
   }
   if (job.session.show_costs) {
     fmt::print(stderr, "{}: {}\n", file.filename().string(), stopwatch.describe(result->report.activities));
@@ -207,7 +208,7 @@ ExitCode run(const RunOptions& options, Session& session) {
 
 Command add_run(CLI::App& root) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* parser = root.add_subcommand("run", "Simulate one training step of each scenario and report it");
+  CLI::App* parser = root.add_subcommand("run", "Simulate a training step and report it");
   parser->add_option("FILE", options->inputs, "Scenario files, or folders of them")->required()->type_name("");
   parser
       ->add_option("--set", options->overrides,

@@ -77,11 +77,16 @@ void add_common_options(CLI::App& parser, CommonOptions& options) {
       ->group(kGroup);
 }
 
+bool colour_errors(const CommonOptions& options) {
+  return colour_for(options.colour, STDERR_FILENO);
+}
+
 Session open_session(const CommonOptions& options) {
   set_up_log(options);
   const bool watched = ::isatty(STDERR_FILENO) == 1 && !options.quiet;
   Session session;
   session.colour_results = colour_for(options.colour, STDOUT_FILENO);
+  session.colour_errors = colour_errors(options);
   session.show_costs = watched || spdlog::should_log(spdlog::level::info);
   session.show_progress = watched;
   return session;
@@ -99,9 +104,8 @@ std::string printable(std::string_view text) {
   return result;
 }
 
-void print_error(std::string_view kind, std::string_view text) noexcept {
+void print_error(std::string_view kind, std::string_view text, bool colour) noexcept {
   try {
-    const bool colour = colours_wanted() && ::isatty(STDERR_FILENO) == 1;
     fmt::print(stderr, "{}{}:{} {}\n", colour ? "\033[1;31m" : "", kind, colour ? "\033[0m" : "", printable(text));
   } catch (const std::exception&) {
     std::fputs("error: out of memory\n", stderr);

@@ -25,6 +25,7 @@ void add_common_options(CLI::App& parser, CommonOptions& options);
 struct Session {
   ResultStream results;
   bool colour_results = false;  ///< ANSI escapes in text on standard output
+  bool colour_errors = false;   ///< the same for standard error
   bool show_costs = false;      ///< Lamina's own time and memory on standard error
   bool show_progress = false;
 };
@@ -35,7 +36,10 @@ struct Session {
 /// Text without the control characters that could steer a terminal; line breaks and tabs stay.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// One message on standard error, "error: ...", in red on a terminal. Never throws.
-void print_error(std::string_view kind, std::string_view text) noexcept;
+/// Whether messages on standard error are coloured.
+[[nodiscard]] bool colour_errors(const CommonOptions& options);
+
+/// One message on standard error, "error: ..."; the kind in red if coloured. Never throws.
+void print_error(std::string_view kind, std::string_view text, bool colour) noexcept;
 
 }  // namespace lamina::cli

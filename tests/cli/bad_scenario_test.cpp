@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"MissingKey", "schema_version: 1\n", "", "schema_version"},
                     Wrong{"UnknownVersion", "schema_version: 1", "schema_version: 99", "schema_version"},
                     Wrong{"UnknownModel", "model: x32", "model: gtp3", "gtp3"},
-                    Wrong{"UnknownNode", "node: dgx-a100", "node: dgx-a10", "dgx-a100"},
+                    Wrong{"UnknownNode", "node: dgx-a100-80gb", "node: dgx-a100-80g", "dgx-a100-80gb"},
                     Wrong{"UnknownNetwork", "network: infiniband-hdr", "network: infiniband-hrd", "infiniband-hdr"},
                     Wrong{"UnknownSchedule", "schedule: layered_modular", "schedule: layered_modullar",
                           "layered_modular"},

@@ -35,7 +35,7 @@ constexpr const char* kQuickstart = "scenarios/quickstart.yaml";
 INSTANTIATE_TEST_SUITE_P(
     Cases, WrongCommandLine,
     testing::Values(Refused{"NoCommand", {}, "a command is missing"},
-                    Refused{"UnknownCommand", {"rnu"}, "did you mean \"run\"?"},
+                    Refused{"UnknownCommand", {"rum"}, "did you mean \"run\"?"},
                     Refused{"UnknownOption", {"run", "--fast", kQuickstart}, "--fast"},
                     Refused{"NoFile", {"run"}, "FILE"}, Refused{"NoFileToCheck", {"check"}, "FILE"},
                     Refused{"UnknownFormat", {"run", kQuickstart, "--format", "xml"}, "xml"},

@@ -187,7 +187,7 @@ std::string small_scenario() {
 name: small
 model: x32
 cluster:
-  node: dgx-a100
+  node: dgx-a100-80gb
   nodes: 1
   network: infiniband-hdr
   topology: fat_tree

@@ -99,8 +99,8 @@ TEST(Colour, AppearsOnATerminalOnlyAndHeedsNoColor) {
 }
 
 TEST(Colour, ErrorsAreRedOnATerminal) {
-  EXPECT_THAT(on_terminal({"rnu"}, {}).out, HasSubstr("\033[1;31merror:\033[0m"));
-  EXPECT_THAT(on_terminal({"rnu"}, {{"NO_COLOR", "1"}}).out, Not(HasSubstr("\033")));
+  EXPECT_THAT(on_terminal({"rum"}, {}).out, HasSubstr("\033[1;31merror:\033[0m"));
+  EXPECT_THAT(on_terminal({"rum"}, {{"NO_COLOR", "1"}}).out, Not(HasSubstr("\033")));
 }
 
 TEST(OutputFolder, ThatCannotBeMadeIsReportedBeforeAnythingRuns) {
