@@ -1,0 +1,58 @@
+// The examples that the README shows must run, fit, and stay in the band of what such layouts reach in public reports.
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "sim/pipeline/simulate.hpp"
+#include "sim/scenario/load.hpp"
+
+namespace lamina {
+namespace {
+
+report::Report replay_example(const std::string& name, scenario::Scenario& scenario) {
+  const std::filesystem::path scenarios = std::filesystem::path(LAMINA_SOURCE_DIR) / "scenarios";
+  const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
+  scenario = scenario::load_file(scenarios / name, scenarios, pipeline::plugins_of(catalogs));
+  auto result = pipeline::simulate(scenario, catalogs);
+  if (!result) {
+    throw std::runtime_error(result.error().reason);
+  }
+  return result->report;
+}
+
+TEST(Example, Gpt3OnMegatronsLayoutReachesWhatKorthikantiReports) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("examples/gpt3-175b-megatron.yaml", scenario);
+  EXPECT_TRUE(report.fits);
+  // arXiv 2205.05198, table 5: 175B with sequence parallelism and selective recomputation, 51.4 to 52.8 % model FLOP
+  // utilisation on 512 A100s.
+  EXPECT_NEAR(report.model_flop_utilisation, 0.521, 0.06);
+}
+
+TEST(Example, Llama70bFullyShardedFitsIntoEveryDevice) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("examples/llama-3-70b-fsdp.yaml", scenario);
+  EXPECT_TRUE(report.fits);
+  // State of 70.6e9 parameters at 12 bytes over 256 devices.
+  const auto state = static_cast<std::size_t>(graph::MemoryCategory::kState);
+  EXPECT_NEAR(report.memory.breakdown_bytes[state], 70.55e9 * 12 / 256, 0.01 * 70.55e9 * 12 / 256);
+}
+
+TEST(Example, ProfiledStagesComputeWhatWasProfiled) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("examples/profiled-stages.yaml", scenario);
+  // 4 layers a rank, 16 micro-batches, 3.1 + 3.3 + 2.9 ms, and the optimizer once a layer.
+  EXPECT_NEAR(report.roles.front().times.compute_s, 16 * 4 * 9.3e-3 + 4 * 0.2e-3, 1e-9);
+  EXPECT_GT(report.step_s, (16 + 7) * 4 * 9.3e-3);  // the pipeline's bubble of 7 micro-batches
+}
+
+TEST(Example, QuickstartIsThePapersTrillionParameterExample) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("quickstart.yaml", scenario);
+  EXPECT_EQ(report.devices, 38640);
+  EXPECT_TRUE(report.fits);
+  EXPECT_NEAR(report.ideal_compute_s, 8 * 12 * 160.0 * 25600 * 25600 * 2415 * 2560 / (38640 * 312e12), 1e-3);
+}
+
+}  // namespace
+}  // namespace lamina
