@@ -24,9 +24,9 @@ TEST(Example, Gpt3OnMegatronsLayoutReachesWhatKorthikantiReports) {
   scenario::Scenario scenario;
   const report::Report report = replay_example("examples/gpt3-175b-megatron.yaml", scenario);
   EXPECT_TRUE(report.fits);
-  // arXiv 2205.05198, table 5: 175B with sequence parallelism and selective recomputation, 51.4 to 52.8 % model FLOP
-  // utilisation on 512 A100s.
-  EXPECT_NEAR(report.model_flop_utilisation, 0.521, 0.06);
+  // arXiv 2205.05198, table 5: 175B with sequence parallelism and selective recomputation reaches 51.4 % model FLOP
+  // utilisation (tensor 8 x pipeline 8, interleaved, 64 A100s).
+  EXPECT_NEAR(report.model_flop_utilisation, 0.514, 0.06);
 }
 
 TEST(Example, Llama70bFullyShardedFitsIntoEveryDevice) {
