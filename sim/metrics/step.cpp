@@ -54,31 +54,10 @@ std::string layer_name(const graph::Operation& operation, int layers) {
 }
 
 const char* phase_name(const graph::Operation& operation) {
-  switch (operation.phase) {
-    case Phase::kForward:
-      return "forward";
-    case Phase::kRecompute:
-      return "recompute";
-    case Phase::kInputGradient:
-      return "input gradient";
-    case Phase::kWeightGradient:
-      return "weight gradient";
-    case Phase::kBackward:
-      return "backward";
-    case Phase::kPipeline:
-      return operation.kind == OperationKind::kReceive ? "receive" : "send";
-    case Phase::kTensor:
-      return "tensor exchange";
-    case Phase::kRestore:
-      return "restore";
-    case Phase::kReduce:
-      return "reduction";
-    case Phase::kUpdate:
-      return "update";
-    case Phase::kOffload:
-      return "host copy";
+  if (operation.phase == graph::Phase::kPipeline) {
+    return operation.kind == OperationKind::kReceive ? "receive" : "send";
   }
-  return "operation";
+  return graph::name_of(operation.phase);
 }
 
 }  // namespace
