@@ -180,13 +180,13 @@ void add_warnings(Page& page, const Report& report) {
 
 void add_models(Page& page, const Report& report) {
   const scenario::Simulation& simulation = report.scenario->simulation;
-  std::string text = fmt::format("compute {}; collectives {}, {} form; network {} (", report.cost_model,
-                                 report.collectives, word_for(simulation.collective_form), report.transport);
+  const double slowdown = simulation.communication_slowdown;
+  std::string text =
+      fmt::format("compute {}, {}; collectives {}, {} form; network {} (", report.cost_model,
+                  slowdown > 0 ? percent(slowdown) + " slower beside transfers" : "not slowed by transfers",
+                  report.collectives, word_for(simulation.collective_form), report.transport);
   text += report.topology.empty() ? report.scenario->cluster.topology.name : report.topology;
   text += fmt::format("); {}, {} activities", folding(report), whole(static_cast<double>(report.activities)));
-  if (simulation.communication_slowdown > 0) {
-    text += fmt::format("; compute {} slower beside transfers", percent(simulation.communication_slowdown));
-  }
   page.line();
   page.paragraph("Models: " + text + ".", 0, 2, Tone::kFaint);
 }

@@ -246,8 +246,10 @@ std::string to_json(const Report& report) {
   root["roles"] = roles_of(report);
   root["links"] = links_of(report);
   root["reference"] = reference_of(report, scenario);
-  root["replay"] =
-      Json{{"activities", report.activities}, {"simulated_ranks", report.simulated_ranks}, {"folded", report.folded}};
+  root["replay"] = Json{{"activities", report.activities},
+                        {"simulated_ranks", report.simulated_ranks},
+                        {"folded", report.folded},
+                        {"communication_slowdown", report.scenario->simulation.communication_slowdown}};
   root["warnings"] = report.warnings;
   // Names come from users' files and may hold invalid UTF-8, which is replaced, never thrown at the user.
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
