@@ -38,6 +38,18 @@ bool splits_backward(const schedules::ScheduleTable& table) {
   return false;
 }
 
+/// The rank gives back all activations before its last backward: rounds that each fill and drain the pipeline.
+bool drains_early(const std::vector<schedules::Action>& row) {
+  int alive = 0;
+  for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+    alive += row[i].type == schedules::ActionType::kForward ? 1 : -1;
+    if (alive == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Times that the rank's compute moves to another stage: what a restore per use of the weights would cost.
 int stage_changes(const std::vector<schedules::Action>& row) {
   int changes = 0;
@@ -64,7 +76,7 @@ void write_bubble(Writer& writer, const schedules::ScheduleTable& table, const C
     writer.number("bubble", "0", "one pipeline rank");
     return;
   }
-  if (!cut.looping || splits_backward(table)) {
+  if (!cut.looping || splits_backward(table) || drains_early(table.actions.front())) {
     writer.text("bubble: no closed form for this schedule; lamina run measures it");
     return;
   }

@@ -17,19 +17,34 @@ struct Shape {
   int layers;
 };
 
-constexpr Shape kShapes[] = {{1, 1, 1},  {1, 4, 12}, {2, 1, 8},  {2, 5, 8},
-                             {3, 7, 12}, {4, 4, 16}, {4, 9, 16}, {8, 3, 24}};
+constexpr Shape kShapes[] = {{1, 1, 1},  {1, 4, 12}, {2, 1, 8},   {2, 5, 8},  {2, 4, 8},   {3, 7, 12}, {3, 9, 12},
+                             {4, 4, 16}, {4, 9, 16}, {4, 10, 16}, {4, 8, 16}, {6, 12, 12}, {8, 3, 24}, {8, 16, 32}};
 
-/// Every combination of a plug-in's choices, all else at its default.
+/// Values to try of a whole-number parameter: its default and a few others.
+std::set<double> numbers_to_try(const catalog::ParameterSpec& spec) {
+  if (spec.kind == catalog::ParameterKind::kBoolean) {
+    return {spec.default_value == "true" ? 1.0 : 0.0};
+  }
+  std::set<double> numbers = {std::stod(spec.default_value)};
+  for (const double other : {2.0, 5.0, 8.0}) {
+    if (spec.kind == catalog::ParameterKind::kInteger && other >= spec.minimum && other <= spec.maximum) {
+      numbers.insert(other);
+    }
+  }
+  return numbers;
+}
+
+/// Every combination of a plug-in's choices and of `numbers_to_try`.
 std::vector<catalog::Parameters> parameter_sets(const std::vector<catalog::ParameterSpec>& specs) {
   std::vector<catalog::Parameters> sets(1);
   for (const catalog::ParameterSpec& spec : specs) {
     std::vector<catalog::Parameters> extended;
     for (const catalog::Parameters& set : sets) {
       if (spec.kind != catalog::ParameterKind::kChoice) {
-        extended.push_back(set);
-        const bool boolean = spec.kind == catalog::ParameterKind::kBoolean;
-        extended.back().set_number(spec.name, boolean ? (spec.default_value == "true") : std::stod(spec.default_value));
+        for (const double number : numbers_to_try(spec)) {
+          extended.push_back(set);
+          extended.back().set_number(spec.name, number);
+        }
         continue;
       }
       for (const std::string& choice : spec.choices) {
@@ -91,18 +106,30 @@ TEST_P(ScheduleContract, ComputesEveryMicroBatchOfEveryStageOnceOnItsRank) {
         ++seen[{action.type, action.stage, action.micro_batch}];
       }
     }
+    const auto count = [&seen](ActionType type, int stage, int micro_batch) {
+      const auto found = seen.find({type, stage, micro_batch});
+      return found == seen.end() ? 0 : found->second;
+    };
     std::size_t expected = 0;
+    std::map<int, int> passes;  // by model chunk: copies of a chunk share the micro-batches
     for (int stage = 0; stage < static_cast<int>(table.stages.size()); ++stage) {
+      const Stage& placed = table.stages[static_cast<std::size_t>(stage)];
       for (int micro_batch = 0; micro_batch < request.micro_batches; ++micro_batch) {
-        const auto count = [&](ActionType type) {
-          const auto found = seen.find({type, stage, micro_batch});
-          return found == seen.end() ? 0 : found->second;
-        };
-        EXPECT_EQ(count(ActionType::kForward), 1);
-        EXPECT_EQ(count(ActionType::kBackward) + count(ActionType::kInputGradient), 1);
-        EXPECT_EQ(count(ActionType::kInputGradient), count(ActionType::kWeightGradient));
-        expected += count(ActionType::kBackward) == 1 ? 2 : 3;
+        const int forwards = count(ActionType::kForward, stage, micro_batch);
+        const int whole = count(ActionType::kBackward, stage, micro_batch);
+        const int split = count(ActionType::kInputGradient, stage, micro_batch);
+        EXPECT_LE(forwards, 1);
+        EXPECT_EQ(whole + split, forwards);
+        EXPECT_EQ(split, count(ActionType::kWeightGradient, stage, micro_batch));
+        if (placed.next != -1) {
+          EXPECT_EQ(forwards, count(ActionType::kForward, placed.next, micro_batch));
+        }
+        passes[placed.model_chunk] += forwards;
+        expected += static_cast<std::size_t>(forwards + whole + 2 * split);
       }
+    }
+    for (const auto& [chunk, micro_batches] : passes) {
+      EXPECT_EQ(micro_batches, request.micro_batches) << "model chunk " << chunk;
     }
     EXPECT_EQ(seen.size(), expected);
   });

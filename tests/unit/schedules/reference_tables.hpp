@@ -9,43 +9,62 @@
 
 #include "schedules/schedule.hpp"
 
-/// Reference schedule tables and replay results that lie beside the source tree (not in it): outputs of PyTorch's and
-/// Fast-LLM's generators. Tests skip when they are absent.
+/// Reference schedule tables and replay results that lie beside the source tree (not in it): outputs of the generators
+/// of PyTorch, Megatron-LM, Fast-LLM, sail-sg and DeepSeek. Tests skip when they are absent.
 namespace lamina::schedules::testing {
 
 struct ReferenceTable {
-  std::string file;            ///< in compute/
-  std::string schedule;        ///< ours
-  std::string backward_order;  ///< layered_modular only
+  std::string file;      ///< in compute/
+  std::string schedule;  ///< ours
   int ranks = 0;
   int micro_batches = 0;
   int chunks = 0;  ///< per rank
+  catalog::Parameters parameters;
 };
 
 inline std::filesystem::path reference_folder() {
   return std::filesystem::path(LAMINA_SOURCE_DIR).parent_path() / "shared" / "reference" / "schedules";
 }
 
-/// "loopedbfs_p4_m8_v2.csv" of a schedule we have; an empty `schedule` otherwise.
+/// "loopedbfs_p4_m8_v2.csv" of a schedule we have; an empty `schedule` otherwise. Chunks are one layer each.
 inline ReferenceTable parse_name(const std::string& file) {
-  static const std::map<std::string, std::pair<std::string, std::string>> kNames = {
-      {"gpipe", {"gpipe", ""}},
-      {"1f1b", {"one_forward_one_backward", ""}},
-      {"loopedbfs", {"layered_modular", "descending"}},
-      {"bfs_asc", {"layered_modular", "ascending"}}};
+  static const std::map<std::string, std::string> kNames = {{"gpipe", "gpipe"},
+                                                            {"1f1b", "one_forward_one_backward"},
+                                                            {"loopedbfs", "layered_modular"},
+                                                            {"bfs_asc", "layered_modular"},
+                                                            {"interleaved1f1b", "interleaved"},
+                                                            {"megatronvpp", "interleaved"},
+                                                            {"bfsdf", "hybrid"},
+                                                            {"zbh1", "zero_bubble_h1"},
+                                                            {"zbh2", "zero_bubble_h2"},
+                                                            {"zbv", "zero_bubble_v"},
+                                                            {"interleavedzb", "interleaved_zero_bubble"},
+                                                            {"vhalf", "v_half"},
+                                                            {"vmin", "v_min"},
+                                                            {"dualpipe", "dual_pipe"},
+                                                            {"dualpipev", "dual_pipe_v"}};
   ReferenceTable result;
   result.file = file;
   const std::size_t size = file.rfind("_p");
-  const auto found = kNames.find(file.substr(0, size));
-  if (found == kNames.end()) {
-    return result;
-  }
-  result.schedule = found->second.first;
-  result.backward_order = found->second.second;
+  std::string name = file.substr(0, size);
   std::istringstream numbers(file.substr(size));
   numbers.ignore(2) >> result.ranks;
   numbers.ignore(2) >> result.micro_batches;
   numbers.ignore(2) >> result.chunks;
+  if (name.starts_with("megatronvpp_g")) {
+    result.parameters.set_number("micro_batch_group_size", std::stod(name.substr(13)));
+    name = "megatronvpp";
+  } else if (name.starts_with("bfsdf")) {
+    result.parameters.set_number("breadth_first_micro_batches", std::stod(name.substr(5)));
+    name = "bfsdf";
+  } else if (name.starts_with("interleaved")) {
+    result.parameters.set_number("micro_batch_group_size", 0);
+  } else if (name == "loopedbfs" || name == "bfs_asc") {
+    result.parameters.set_choice("backward_order", name == "bfs_asc" ? "ascending" : "descending");
+  }
+  result.parameters.set_number("layers_per_chunk", 1);
+  const auto found = kNames.find(name);
+  result.schedule = found == kNames.end() ? "" : found->second;
   return result;
 }
 
@@ -83,17 +102,9 @@ inline std::vector<std::vector<std::string>> read_csv(const std::filesystem::pat
   return rows;
 }
 
-/// The request for the reference table: one layer per chunk.
+/// The request for the reference table.
 inline ScheduleRequest request_for(const ReferenceTable& table) {
-  ScheduleRequest request;
-  request.pipeline_parallel = table.ranks;
-  request.micro_batches = table.micro_batches;
-  request.layers = table.ranks * table.chunks;
-  if (!table.backward_order.empty()) {
-    request.parameters.set_number("layers_per_chunk", 1);
-    request.parameters.set_choice("backward_order", table.backward_order);
-  }
-  return request;
+  return {table.ranks, table.micro_batches, table.ranks * table.chunks, table.parameters};
 }
 
 }  // namespace lamina::schedules::testing
