@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 TEST(ScenarioDocument, IsThePageThatTheTablePrints) {
   const std::string page = describe_schema(pipeline::plugins_of(pipeline::builtin_catalogs()));
-  const std::string file = std::string(LAMINA_SOURCE_DIR) + "/docs/scenario.md";
+  const std::string file = LAMINA_SOURCE_DIR "/docs/scenario.md";
   if (std::getenv("LAMINA_UPDATE_DOCUMENTS") != nullptr) {
     std::ofstream(file) << page;
   }
