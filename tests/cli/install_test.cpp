@@ -30,7 +30,7 @@ TEST(Install, GivesACommandThatFindsItsCatalogues) {
   install.arguments = {"--install", build_folder().string(), "--prefix", prefix.path().string()};
   const Outcome installed = run(install);
   ASSERT_EQ(installed.code, 0) << installed.out << installed.err;
-  std::filesystem::copy_file(std::string(LAMINA_SOURCE_DIR) + "/scenarios/quickstart.yaml",
+  std::filesystem::copy_file(LAMINA_SOURCE_DIR "/scenarios/quickstart.yaml",
                              elsewhere.path() / "mine.yaml");
 
   Invocation invocation;
@@ -52,7 +52,7 @@ TEST(Install, BuiltCommandWorksFromAnyFolder) {
   const TemporaryFolder elsewhere;
   Invocation invocation;
   invocation.folder = elsewhere.path();
-  invocation.arguments = {"run", std::string(LAMINA_SOURCE_DIR) + "/scenarios/quickstart.yaml"};
+  invocation.arguments = {"run", LAMINA_SOURCE_DIR "/scenarios/quickstart.yaml"};
   EXPECT_EQ(run(invocation).code, 0);
 }
 

@@ -67,8 +67,8 @@ TEST_P(PublishedRow, IsReproducedOrDiffersAsStated) {
   EXPECT_EQ(rows.contains("memory.breakdown_bytes.checkpoints"), infiniband);
 }
 
-INSTANTIATE_TEST_SUITE_P(LayeredModular2021, PublishedRow, ::testing::ValuesIn(published_rows()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(LayeredModular2021, PublishedRow, ::testing::ValuesIn(published_rows()), [](const auto& row) {
+  std::string name = row.param;
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
