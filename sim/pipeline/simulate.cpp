@@ -8,6 +8,7 @@
 #include "sim/lowering/lower.hpp"
 #include "sim/metrics/reference.hpp"
 #include "sim/metrics/summarise.hpp"
+#include "sim/pipeline/size.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/symmetry/fold.hpp"
 
@@ -48,6 +49,9 @@ scenario::Plugins plugins_of(const Catalogs& catalogs) {
 
 tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario, const Catalogs& catalogs) {
   metrics::check_reference(scenario);
+  if (auto fits = check_least_size(scenario); !fits) {
+    return tl::unexpected(std::move(fits.error()));
+  }
   Prepared prepared;
   prepared.work = model::work_model(scenario, catalogs.cost_models);
   auto table = make_table(scenario, catalogs);
@@ -55,6 +59,9 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
     return tl::unexpected(std::move(table.error()));
   }
   prepared.table = std::move(*table);
+  if (auto fits = check_size(scenario, estimate_size(scenario, prepared.work, prepared.table)); !fits) {
+    return tl::unexpected(std::move(fits.error()));
+  }
   auto fabric = chosen(catalogs.topologies, scenario.cluster.topology.name).build(scenario.cluster);
   if (!fabric) {
     return tl::unexpected(std::move(fabric.error()));

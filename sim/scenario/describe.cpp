@@ -49,7 +49,8 @@ also where there are two ways to say it (`micro_batches` drops `global_batch`). 
 constexpr std::string_view kLimits = R"(
 
 **Limits.** A file has at most {} KiB, {} values after aliases are expanded, and {} levels. It is UTF-8 text; YAML
-anchors and aliases work, merge keys (`<<`) do not.
+anchors and aliases work, merge keys (`<<`) do not. A scenario of more than 50 million operations per replica, or a replay of
+more than 50 million activities, is refused with the number (exit code 4).
 )";
 
 std::string kind_text(const KeySpec& spec) {
