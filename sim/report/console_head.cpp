@@ -54,6 +54,9 @@ std::string strategy_line(const Report& report, const scenario::Strategy& strate
   if (strategy.recompute != scenario::Recompute::kNone) {
     text += fmt::format(", recompute {}", word_for(strategy.recompute));
   }
+  if (strategy.fused_attention) {
+    text += ", fused attention";
+  }
   if (strategy.offload.state || strategy.offload.checkpoints) {
     text += fmt::format(", offload{}{}", strategy.offload.state ? " state" : "",
                         strategy.offload.checkpoints ? " checkpoints" : "");

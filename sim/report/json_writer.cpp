@@ -101,6 +101,7 @@ Json strategy_of(const Report& report, const scenario::Strategy& strategy) {
               {"global_batch", strategy.global_batch()},
               {"sharding", word_for(strategy.sharding.level)},
               {"recompute", word_for(strategy.recompute)},
+              {"fused_attention", strategy.fused_attention},
               {"update", word_for(strategy.update)},
               {"offload_state", strategy.offload.state},
               {"offload_checkpoints", strategy.offload.checkpoints},

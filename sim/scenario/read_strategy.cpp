@@ -231,6 +231,7 @@ Strategy read_strategy(const Context& context, const Tree& value, const Model& m
   strategy.sharding = read_sharding(context, reader.value("sharding"), parent, reader.path("sharding"));
   strategy.overlap = read_overlap(context, reader.value("overlap"), parent, reader.path("overlap"));
   strategy.recompute = value_of(kRecomputes, reader.text("recompute"));
+  strategy.fused_attention = reader.boolean("fused_attention");
   strategy.precision =
       read_precision(context, reader.value("precision"), parent, reader.path("precision"), cluster.node.accelerator);
   strategy.offload = read_offload(context, reader.value("offload"), parent, reader.path("offload"));

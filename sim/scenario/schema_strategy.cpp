@@ -48,6 +48,8 @@ std::vector<KeySpec> execution_keys() {
                                   key("recompute", ValueKind::kChoice,
                                       "Activations that the backward pass computes again: none, those of the "
                                       "attention core, or all but the layer's input."))),
+      flag("false", "fused_attention",
+           "Attention in one kernel that never writes the scores to memory (FlashAttention)."),
       with_default_text("see below", to("precision", key("precision", ValueKind::kSection, "Data types."))),
       with_default_text("nothing", to("offload", key("offload", ValueKind::kSection, "What lives in host memory."))),
       with_default("after_global_norm",

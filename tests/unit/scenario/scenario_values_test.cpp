@@ -61,6 +61,7 @@ TEST(ScenarioValues, EveryStrategyKeyArrives) {
   offload: {state: true, update_on: device, checkpoints: true}
   update: with_reduction
   placement: [pipeline, tensor, data]
+  fused_attention: true
   sliced_sends: false)"))
                                 .strategy;
   EXPECT_EQ(strategy.ranks(), 16);
@@ -84,6 +85,7 @@ TEST(ScenarioValues, EveryStrategyKeyArrives) {
   EXPECT_EQ(strategy.offload.update_on, OffloadUpdate::kDevice);
   EXPECT_EQ(strategy.update, Update::kWithReduction);
   EXPECT_THAT(strategy.placement, testing::ElementsAre(Dimension::kPipeline, Dimension::kTensor, Dimension::kData));
+  EXPECT_TRUE(strategy.fused_attention);
   EXPECT_FALSE(strategy.sliced_sends);
 }
 
