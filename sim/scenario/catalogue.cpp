@@ -52,7 +52,7 @@ std::string changed_keys(const Tree& changes) {
   return keys;
 }
 
-/// "x-160" and "X_160" are what people write for x160.
+/// "x-160", "X_160" and "x0160" are what people write for x160. "" beyond the family.
 std::string nearest_member(std::string_view name) {
   if (name.empty() || (name[0] != 'x' && name[0] != 'X')) {
     return "";
@@ -62,7 +62,14 @@ std::string nearest_member(std::string_view name) {
   digits = first == std::string_view::npos ? "" : digits.substr(first);
   const bool all_digits = !digits.empty() && digits.size() < 5 &&
                           std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return all_digits ? fmt::format("x{}", digits) : "";
+  if (!all_digits) {
+    return "";
+  }
+  int layers = 0;
+  for (const char digit : digits) {
+    layers = 10 * layers + (digit - '0');
+  }
+  return layers >= 1 && layers <= kLargestMember ? fmt::format("x{}", layers) : "";
 }
 
 /// The first name that `typed` begins ("dgx-a100" for dgx-a100-40gb), else the nearest one.

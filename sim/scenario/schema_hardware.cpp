@@ -14,8 +14,9 @@ std::vector<KeySpec> entry_keys(std::vector<KeySpec> own) {
   return keys;
 }
 
+/// At least 1 B/s: below, transfers last longer than the replay's clock can tell moments apart.
 KeySpec rate(std::string name, std::string help) {
-  return required(positive(key(std::move(name), ValueKind::kBytesPerSecond, std::move(help))));
+  return required(at_least(1, key(std::move(name), ValueKind::kBytesPerSecond, std::move(help))));
 }
 
 KeySpec latency(std::string name, std::string help) {
@@ -74,7 +75,7 @@ Section peak_section() {
   std::vector<KeySpec> keys;
   for (const char* type : {"fp32", "tf32", "fp16", "bf16", "fp8"}) {
     keys.push_back(with_default_text(
-        "not supported", positive(key(type, ValueKind::kFlopsPerSecond, "Matrix products, without sparsity."))));
+        "not supported", at_least(1, key(type, ValueKind::kFlopsPerSecond, "Matrix products, without sparsity."))));
   }
   return {"peak", "cluster.node.accelerator.peak", "At least one type.", "", keys};
 }
@@ -100,10 +101,10 @@ Section network_section() {
           entry_keys({rate("bandwidth", "Of one port, per direction, on the wire."),
                       latency("port_latency", "Network card and protocol stack, per message and pair of ends."),
                       latency("switch_latency", "Of every switch crossed."),
-                      with_default("1", positive(between(0, 1,
-                                                         key("efficiency", ValueKind::kNumber,
-                                                             "Share of `bandwidth` that a long message "
-                                                             "reaches."))))})};
+                      with_default("1", between(0.001, 1,
+                                                key("efficiency", ValueKind::kNumber,
+                                                    "Share of `bandwidth` that a long message "
+                                                    "reaches.")))})};
 }
 
 }  // namespace

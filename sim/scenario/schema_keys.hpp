@@ -45,6 +45,11 @@ inline KeySpec not_negative(KeySpec spec) {
   return spec;
 }
 
+inline KeySpec at_least(double minimum, KeySpec spec) {
+  spec.minimum = minimum;
+  return spec;
+}
+
 inline KeySpec between(double minimum, double maximum, KeySpec spec) {
   spec.minimum = minimum;
   spec.maximum = maximum;

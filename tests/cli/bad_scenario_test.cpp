@@ -58,9 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
                           "layered_modular"},
                     bandwidth("WrongUnit", "5 us"), bandwidth("BareNumber", "25"), bandwidth("Negative", "-25 GB/s"),
                     bandwidth("Zero", "0 GB/s"), bandwidth("NotANumber", "nan GB/s"), bandwidth("Infinite", "inf GB/s"),
-                    micro_batches("NegativeCount", "-4"), micro_batches("ZeroCount", "0"),
-                    micro_batches("FractionalCount", "2.5"), micro_batches("NotANumberCount", ".nan"),
-                    micro_batches("InfiniteCount", ".inf"), micro_batches("HugeCount", "99999999999999999999"),
+                    bandwidth("Vanishing", "1e-300 B/s"), micro_batches("NegativeCount", "-4"),
+                    micro_batches("ZeroCount", "0"), micro_batches("FractionalCount", "2.5"),
+                    micro_batches("NotANumberCount", ".nan"), micro_batches("InfiniteCount", ".inf"),
+                    micro_batches("HugeCount", "99999999999999999999"),
                     Wrong{"WrongType", "strategy:\n", "strategy: 5\nstrategies:\n", "strateg"},
                     Wrong{"NoNodes", "nodes: 1", "nodes: 0", "nodes"}),
     [](const auto& test) { return test.param.name; });

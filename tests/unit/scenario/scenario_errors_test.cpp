@@ -108,6 +108,9 @@ TEST(ScenarioErrors, UnknownCatalogueNamesAreAnsweredWithTheNearest) {
   EXPECT_EQ(fault_of(with_line(2, "model: gpt3-17b")).nearest, "gpt3-175b");
   EXPECT_EQ(fault_of(with_line(2, "model: X_160")).nearest, "x160");
   EXPECT_EQ(fault_of(with_line(2, "model: x-160")).nearest, "x160");
+  EXPECT_EQ(fault_of(with_line(2, "model: x0160")).nearest, "x160");
+  EXPECT_EQ(fault_of(with_line(2, "model: x1001")).nearest, "");
+  EXPECT_EQ(fault_of(with_line(2, "model: x0")).nearest, "");
   EXPECT_THAT(fault_of(with_line(2, "model: x1001")).allowed, HasSubstr("x1 to x1000"));
   EXPECT_EQ(fault_of(with_line(6, "  network: {base: infiniband-hdd}")).nearest, "infiniband-hdr");
 }
