@@ -1,6 +1,7 @@
 #include "schedules/depth_first.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -14,29 +15,40 @@ catalog::ParameterSpec group_size_parameter() {
           .minimum = 0,
           .maximum = 1e6,
           .help =
-              "Micro-batches that pass a chunk before the next chunk's turn, at least the pipeline ranks; 0: "
+              "Micro-batches that pass a chunk before the next chunk's turn, at least the pipeline ranks, the last "
+              "group too; 0: "
               "micro-batches / max(1, micro-batches div ranks), as PyTorch does."};
 }
 
 tl::expected<int, error::Infeasible> depth_first_group(const ScheduleRequest& request, int chunks_per_rank) {
   const int ranks = request.pipeline_parallel;
   const int micro_batches = request.micro_batches;
+  if (chunks_per_rank == 1) {
+    return micro_batches;  // nothing to alternate with
+  }
   const int chosen = request.parameters.integer("micro_batch_group_size");
   if (chosen == 0) {
     const int rounds = std::max(1, micro_batches / ranks);
     if (micro_batches % rounds != 0) {
       return tl::unexpected(error::Infeasible{
           fmt::format("{} micro-batches do not divide into {} equal groups of at least {} (the pipeline ranks); set "
-                      "micro_batch_group_size, whose last group may be shorter.",
-                      micro_batches, rounds, ranks)});
+                      "micro_batch_group_size, which may leave a shorter last group of at least {}.",
+                      micro_batches, rounds, ranks, ranks)});
     }
     return micro_batches / rounds;
   }
-  if (chosen < ranks && chosen < micro_batches && chunks_per_rank > 1) {
-    return tl::unexpected(error::Infeasible{fmt::format(
-        "micro_batch_group_size {} is less than the {} pipeline ranks: with {} chunks per rank, rank 0 would wait for "
-        "the last rank's output of a group that it has not finished sending, and the ranks deadlock.",
-        chosen, ranks, chunks_per_rank)});
+  const int last = micro_batches % chosen == 0 ? chosen : micro_batches % chosen;
+  if (chosen < micro_batches && std::min(chosen, last) < ranks) {
+    const std::string group = chosen < ranks
+                                  ? fmt::format("micro_batch_group_size {} is", chosen)
+                                  : fmt::format(
+                                        "{} micro-batches in groups of {} (micro_batch_group_size) leave a last "
+                                        "group of {},",
+                                        micro_batches, chosen, last);
+    return tl::unexpected(error::Infeasible{
+        fmt::format("{} less than the {} pipeline ranks: with {} chunks per rank, a rank's next forward can wait for a "
+                    "forward that the last rank issues behind a backward that waits for this rank (deadlock).",
+                    group, ranks, chunks_per_rank)});
   }
   return chosen;
 }

@@ -14,7 +14,8 @@ namespace lamina::schedules {
 [[nodiscard]] catalog::ParameterSpec group_size_parameter();
 
 /// Micro-batches of a group: the parameter, or by PyTorch's rule m / max(1, m div p).
-/// @return Infeasible when the rule does not divide m, or when a group shorter than the pipeline would deadlock
+/// @return Infeasible when the rule does not divide m, or when one of several groups is shorter than the pipeline: most
+/// such orders deadlock (Megatron-LM has the same limit)
 [[nodiscard]] tl::expected<int, error::Infeasible> depth_first_group(const ScheduleRequest& request,
                                                                      int chunks_per_rank);
 

@@ -65,6 +65,7 @@ class RoleLowering {
   void update(int unit, OperationId after);
   OperationId copy_weights_in(int unit, OperationId after);
   void copy_gradients_out(int unit, OperationId after);
+  [[nodiscard]] bool shares_embedding() const;
   void reduce_tied_embeddings();
 
   const scenario::Scenario& scenario_;

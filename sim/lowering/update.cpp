@@ -1,3 +1,5 @@
+#include <set>
+
 #include "sim/lowering/role_lowering.hpp"
 
 namespace lamina::lowering {
@@ -124,11 +126,22 @@ void RoleLowering::copy_gradients_out(int unit, OperationId after) {
   builder_.depend(after, id);
 }
 
+/// The embedding and the head that uses its matrix are on different ranks, and this is one of them. A V placement has
+/// both on rank 0.
+bool RoleLowering::shares_embedding() const {
+  std::set<int> holders;
+  for (const schedules::Stage& stage : table_.stages) {
+    if (stage.previous == -1 || stage.next == -1) {
+      holders.insert(stage.rank);
+    }
+  }
+  return holders.size() > 1 && holders.contains(rank_);
+}
+
 /// First and last pipeline rank hold one matrix twice; its gradients are summed after the data-parallel reduction.
 void RoleLowering::reduce_tied_embeddings() {
-  const bool holds = rank_ == 0 || rank_ == strategy_.pipeline_parallel - 1;
   const scenario::Model& model = scenario_.model;
-  if (!model.tied_embeddings || model.vocabulary == 0 || model.custom || strategy_.pipeline_parallel == 1 || !holds) {
+  if (!model.tied_embeddings || model.vocabulary == 0 || model.custom || !shares_embedding()) {
     return;
   }
   graph::Operation reduce;

@@ -17,8 +17,9 @@ struct Shape {
   int layers;
 };
 
-constexpr Shape kShapes[] = {{1, 1, 1},  {1, 4, 12}, {2, 1, 8},   {2, 5, 8},  {2, 4, 8},   {3, 7, 12}, {3, 9, 12},
-                             {4, 4, 16}, {4, 9, 16}, {4, 10, 16}, {4, 8, 16}, {6, 12, 12}, {8, 3, 24}, {8, 16, 32}};
+constexpr Shape kShapes[] = {{1, 1, 1},  {1, 4, 12},  {2, 1, 8},  {2, 5, 8},   {2, 4, 8},  {3, 7, 12},
+                             {3, 9, 12}, {4, 4, 16},  {4, 9, 16}, {4, 10, 16}, {4, 8, 16}, {6, 12, 12},
+                             {8, 3, 24}, {8, 16, 32}, {4, 5, 12}, {4, 9, 12},  {5, 7, 20}, {5, 12, 30}};
 
 /// Values to try of a whole-number parameter: its default and a few others.
 std::set<double> numbers_to_try(const catalog::ParameterSpec& spec) {
@@ -26,7 +27,7 @@ std::set<double> numbers_to_try(const catalog::ParameterSpec& spec) {
     return {spec.default_value == "true" ? 1.0 : 0.0};
   }
   std::set<double> numbers = {std::stod(spec.default_value)};
-  for (const double other : {2.0, 5.0, 8.0}) {
+  for (const double other : {2.0, 4.0, 5.0, 8.0}) {
     if (spec.kind == catalog::ParameterKind::kInteger && other >= spec.minimum && other <= spec.maximum) {
       numbers.insert(other);
     }

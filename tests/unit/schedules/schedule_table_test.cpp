@@ -2,27 +2,15 @@
 
 #include "schedules/schedule.hpp"
 #include "tests/unit/schedules/reference_tables.hpp"
+#include "tests/unit/schedules/table_text.hpp"
 
 namespace lamina::schedules {
 namespace {
 
+using testing::text;
+
 const Schedule& schedule(const catalog::Catalog<Schedule>& catalog, const std::string& name) {
   return *catalog.find(name)->implementation;
-}
-
-std::string text(const std::vector<Action>& row) {
-  std::string result;
-  bool paired = false;
-  for (const Action& action : row) {
-    const std::string separator = result.empty() ? "" : " ";
-    if (paired) {
-      result += ";" + to_string(action) + ")OVERLAP_F_B";
-    } else {
-      result += separator + (action.paired_with_next ? "(" : "") + to_string(action);
-    }
-    paired = action.paired_with_next;
-  }
-  return result;
 }
 
 ScheduleRequest layered_request(int ranks, int micro_batches, int layers, int layers_per_chunk,
