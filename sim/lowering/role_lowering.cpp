@@ -48,7 +48,8 @@ graph::Program RoleLowering::lower() {
 void RoleLowering::add_channels() {
   for (const MessageEdge& edge : edges_) {
     if (edge.from == rank_) {
-      (void)builder_.add_channel({edge.to, edge.receiver_channel, true, edge.gradients});
+      channel_to_[{edge.to, edge.gradients}] =
+          builder_.add_channel({edge.to, edge.receiver_channel, true, edge.gradients});
     } else if (edge.to == rank_) {
       (void)builder_.add_channel({edge.from, edge.sender_channel, false, edge.gradients});
     }
@@ -169,11 +170,7 @@ void RoleLowering::hand_over(const Task& task) {
   send.layer = -2;
   send.stream = builder_.stream(StreamKind::kPipelineSend, to, gradients);
   send.bytes = message_bytes();
-  for (const MessageEdge& edge : edges_) {
-    if (edge.from == rank_ && edge.to == to && edge.gradients == gradients) {
-      send.channel = static_cast<std::uint16_t>(edge.sender_channel);
-    }
-  }
+  send.channel = channel_to_.at({to, gradients});
   const OperationId id = builder_.add(send);
   builder_.depend(last, id);
   builder_.take(last, true, MemoryCategory::kBuffers, send.bytes);

@@ -91,6 +91,7 @@ class RoleLowering {
   std::multimap<int, std::size_t> reduce_of_first_task_;
   std::vector<OperationId> first_operation_;  ///< by task
   std::vector<OperationId> last_operation_;
+  std::map<std::pair<int, bool>, std::uint16_t> channel_to_;       ///< (receiving rank, gradients) -> send channel
   std::map<std::tuple<int, int, bool>, OperationId> receive_;      ///< (stage, micro-batch, gradients)
   std::map<std::tuple<int, int, bool>, OperationId> done_;         ///< last operation of finished actions
   std::map<std::pair<int, int>, OperationId> checkpoint_evicted_;  ///< (unit, micro-batch)

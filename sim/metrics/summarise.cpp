@@ -112,7 +112,7 @@ void add_utilisation(Report& report, const scenario::Scenario& scenario, const m
   const double peak = work.peak.value();
   const bool has_flops = peak > 0 && busiest_flops > 0;
   report.ideal_compute_s = has_flops ? busiest_flops / peak : busiest_compute;
-  report.efficiency = ratio(report.ideal_compute_s, report.step_s);
+  report.efficiency = std::min(1.0, ratio(report.ideal_compute_s, report.step_s));  // sums round above 1
   const double available = has_flops ? report.devices * peak * report.step_s : 0;
   const double tokens = tokens_per_step(scenario);
   const double model_flops = work.model_flops_per_token.value() * tokens;

@@ -140,9 +140,11 @@ void refuse_what_is_not_dense(const Config& config) {
   }
 }
 
+/// Without an activation a model that is not of GPT's family is read as its library reads it: SiLU, gated (Llama's
+/// default).
 bool is_gated(const Config& config, bool gpt) {
   const std::string activation = config.text({"hidden_act", "hidden_activation", "activation_function"});
-  const bool silu = activation == "silu" || activation == "swish";
+  const bool silu = activation.empty() || activation == "silu" || activation == "swish";
   const bool gemma = config.text({"model_type"}).starts_with("gemma");
   return !gpt && (silu || gemma);
 }
@@ -186,8 +188,11 @@ Tree read_hugging_face(const std::filesystem::path& file) {
                                 ? 1
                                 : config.optional_integer({"num_key_value_heads", "num_kv_heads"}).value_or(heads));
   number("head_size", head_size.value_or(hidden / heads));
-  number("feed_forward", config.optional_integer({"intermediate_size", "n_inner", "ffn_dim"}).value_or(4 * hidden));
-  flag("gated_mlp", is_gated(config, gpt));
+  const bool gated = is_gated(config, gpt);
+  // Four times the width is GPT's own default; a gated model has no such rule.
+  const std::initializer_list<std::string_view> width = {"intermediate_size", "n_inner", "ffn_dim"};
+  number("feed_forward", gated ? config.integer(width) : config.optional_integer(width).value_or(4 * hidden));
+  flag("gated_mlp", gated);
   number("vocabulary", config.integer({"vocab_size"}));
   flag("tied_embeddings", config.boolean("tie_word_embeddings", contains(kTiedTypes, type)));
   number("learned_positions", learned_positions(config, type, positions));

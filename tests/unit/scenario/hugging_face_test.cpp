@@ -43,6 +43,14 @@ TEST(HuggingFace, ReadsALlamaConfiguration) {
   EXPECT_THAT(model.source, HasSubstr("config.json"));
 }
 
+TEST(HuggingFace, WithoutAnActivationALlamaIsGatedAndNeedsItsWidth) {
+  std::string without = kLlama;
+  without.erase(without.find("\"hidden_act\": \"silu\", "), std::string("\"hidden_act\": \"silu\", ").size());
+  EXPECT_TRUE(read(without).gated_mlp);
+  without.erase(without.find("\"intermediate_size\": 14336,"), std::string("\"intermediate_size\": 14336,").size());
+  EXPECT_THAT(fault_in(without).key + fault_in(without).problem, HasSubstr("intermediate_size"));
+}
+
 TEST(HuggingFace, ReadsGpt2Names) {
   // The public GPT-2 (124 M) configuration has these numbers; the MLP is left out and four times the width.
   const Model model = read(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
