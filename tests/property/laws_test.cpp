@@ -41,7 +41,7 @@ TEST_P(AnyScenario, TakesAtLeastTheWorkOfItsBusiestRank) {
   EXPECT_LE(result->report.efficiency, 1 + 1e-12);
 }
 
-TEST_P(AnyScenario, DoesNotGetSlowerWithAFasterNetworkOfOneFlowAtATime) {
+TEST_P(AnyScenario, DoesNotGetSlowerOnANetworkThatDoesNotBind) {
   // Max-min sharing has anomalies when flows compete, so the law is stated for a network fast enough not to bind: the
   // step cannot take longer than with the slow one.
   scenario::Scenario slow = draw();
