@@ -8,8 +8,8 @@
 #include "sim/catalog/catalog.hpp"
 #include "sim/error/error.hpp"
 
-/// Pipeline schedules as tables of actions: which stage computes which micro-batch in which order on each pipeline rank.
-/// Communication, sharding, recomputation and memory are added by sim/lowering, the same way for every schedule.
+/// Pipeline schedules as tables of actions: which stage computes which micro-batch in which order on each pipeline
+/// rank. Communication, sharding, recomputation and memory are added by sim/lowering, the same way for every schedule.
 namespace lamina::schedules {
 
 enum class ActionType {
@@ -35,24 +35,61 @@ struct Stage {
   int next = -1;        ///< stage that consumes its activations; -1: computes the loss
 };
 
+/// Types of the lowered form of PyTorch's pipeline CSV (torch.distributed.pipelining, `_ComputationType`).
+enum class LoweredType {
+  kForward,          ///< F
+  kBackward,         ///< B
+  kInputGradient,    ///< I
+  kWeightGradient,   ///< W
+  kUnshard,          ///< UNSHARD: gather the stage's weights
+  kReshard,          ///< RESHARD: drop them
+  kReduceGradients,  ///< REDUCE_GRAD
+  kSendForward,      ///< SEND_F, named by the sending stage
+  kReceiveForward,   ///< RECV_F, named by the receiving stage
+  kSendBackward,     ///< SEND_B
+  kReceiveBackward,  ///< RECV_B
+};
+
+/// A compute action or a communication between two of them.
+struct LoweredAction {
+  LoweredType type = LoweredType::kForward;
+  int stage = 0;
+  int micro_batch = -1;           ///< -1: UNSHARD, RESHARD, REDUCE_GRAD
+  bool paired_with_next = false;  ///< as in Action
+  bool operator==(const LoweredAction&) const = default;
+};
+
+using LoweredRows = std::vector<std::vector<LoweredAction>>;  ///< [pipeline rank][position], in issue order
+
 struct ScheduleTable {
-  int model_chunks = 0;                     ///< the model's layers are dealt to this many chunks, as evenly as they divide
+  int model_chunks = 0;  ///< the model's layers are dealt to this many chunks, as evenly as they divide
   int micro_batches = 0;
-  std::vector<Stage> stages;                ///< by stage number
+  std::vector<Stage> stages;                 ///< by stage number
   std::vector<std::vector<Action>> actions;  ///< [pipeline rank][position], in issue order
+  LoweredRows lowered;  ///< as `actions`, with the communication that a file prescribes; empty: Lamina places it
+};
+
+/// What one micro-batch costs on one pipeline rank (all its layers), for schedules that are made to measure.
+struct RankTimes {
+  double forward_s = 1;
+  double input_gradient_s = 1;  ///< with what is recomputed before it
+  double weight_gradient_s = 1;
+  double message_s = 0;  ///< from one stage to the next, in one piece and alone on the network
 };
 
 struct ScheduleRequest {
   int pipeline_parallel = 1;
   int micro_batches = 1;
-  int layers = 1;  ///< transformer layers of the model
+  int layers = 1;  ///< transformer layers of the model, and its ends where they count as layers
   catalog::Parameters parameters;
+  RankTimes times;
 };
 
 /// 1. `table` is a pure function of the request.
 /// 2. Every stage computes every one of its micro-batches once: one F, and one B or one I followed by one W.
 /// 3. Executed in order on each rank, the table never deadlocks.
-/// 4. A request that the schedule cannot serve (too few micro-batches, layers that do not divide) is an Infeasible with the
+/// 4. A request that the schedule cannot serve (too few micro-batches, layers that do not divide) is an Infeasible with
+/// the
 ///    numbers in its reason.
 class Schedule {
  public:
@@ -64,7 +101,8 @@ class Schedule {
 [[nodiscard]] std::vector<Stage> looping_placement(int ranks, int stages);
 
 /// Table with the stages of `looping_placement` and no actions yet.
-/// @return Infeasible when the request has no rank, micro-batch or chunk, or when its layers do not divide over the chunks
+/// @return Infeasible when the request has no rank, micro-batch or chunk, or when its layers do not divide over the
+/// chunks
 [[nodiscard]] tl::expected<ScheduleTable, error::Infeasible> placed_table(const ScheduleRequest& request,
                                                                           int chunks_per_rank);
 

@@ -48,7 +48,16 @@ enum class GroupKind : std::uint8_t {
 
 inline constexpr int kGroupKinds = 4;
 
-enum class StreamKind : std::uint8_t { kCompute, kPipelineSend, kPipelineReceive, kData, kTensor, kHostIn, kHostOut };
+enum class StreamKind : std::uint8_t {
+  kCompute,
+  kPipeline,
+  kPipelineSend,
+  kPipelineReceive,
+  kData,
+  kTensor,
+  kHostIn,
+  kHostOut
+};
 
 /// A FIFO of a rank: an operation starts when it is the head of its stream and its predecessors are done.
 struct Stream {

@@ -10,6 +10,8 @@ std::string stream_name(graph::StreamKind kind, int peer, bool gradients) {
   switch (kind) {
     case graph::StreamKind::kCompute:
       return "compute";
+    case graph::StreamKind::kPipeline:
+      return "pipeline";
     case graph::StreamKind::kPipelineSend:
       return fmt::format("send to {}, {}", peer, content);
     case graph::StreamKind::kPipelineReceive:

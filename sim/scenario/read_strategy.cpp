@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/core.h>
@@ -24,6 +25,12 @@ constexpr Words<ShardingLevel, 4> kLevels = {{{"none", ShardingLevel::kNone},
                                               {"full", ShardingLevel::kFull}}};
 constexpr Words<Recompute, 3> kRecomputes = {
     {{"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}}};
+constexpr Words<Residency, 2> kResidencies = {
+    {{"buffers", Residency::kBuffers}, {"look_ahead", Residency::kLookAhead}}};
+constexpr Words<PointToPoint, 4> kPointToPoint = {{{"separate_streams", PointToPoint::kSeparateStreams},
+                                                   {"early_posted", PointToPoint::kEarlyPosted},
+                                                   {"fused_rendezvous", PointToPoint::kFusedRendezvous},
+                                                   {"blocking", PointToPoint::kBlocking}}};
 constexpr Words<Update, 2> kUpdates = {
     {{"after_global_norm", Update::kAfterGlobalNorm}, {"with_reduction", Update::kWithReduction}}};
 constexpr Words<Dimension, 3> kDimensions = {
@@ -49,7 +56,30 @@ Sharding read_sharding(const Context& context, const Tree* value, const Position
   sharding.weight_buffers = reader.integer("weight_buffers");
   sharding.gradient_buffers = reader.integer("gradient_buffers");
   sharding.prefetch = reader.boolean("prefetch");
+  sharding.residency = value_of(kResidencies, reader.text("residency"));
+  sharding.look_ahead_stages = reader.integer("look_ahead_stages");
   return sharding;
+}
+
+/// The schedule of a strategy is a plug-in or a file.
+void read_schedule(const Context& context, const SectionReader& reader, Strategy& strategy) {
+  const Position& parent = reader.tree().position;
+  const Tree* file = reader.value("schedule_file");
+  if (file == nullptr) {
+    const char* usual = strategy.pipeline_parallel == 1 ? "accumulate" : "one_forward_one_backward";
+    strategy.schedule =
+        read_plugin(context.schema, kScheduleKind, reader.value("schedule"), usual, parent, reader.path("schedule"));
+    return;
+  }
+  if (reader.has("schedule")) {
+    reader.fail_at("schedule_file", {"The schedule is given twice.", "", "exactly one of schedule and schedule_file"});
+  }
+  const SectionReader section(context.schema.section("schedule_file"), *file, reader.path("schedule_file"));
+  const std::filesystem::path path = section.text("path");
+  const bool from_command_line = file->position.line == 0;
+  strategy.schedule_file =
+      ScheduleFile{(from_command_line ? path : context.folder / path).string(), section.integer("model_copies")};
+  strategy.schedule.name = path.filename().string();
 }
 
 Overlap read_overlap(const Context& context, const Tree* value, const Position& parent, const std::string& path) {
@@ -225,9 +255,10 @@ Strategy read_strategy(const Context& context, const Tree& value, const Model& m
   strategy.micro_batch_size = reader.large_integer("micro_batch_size");
   check_ranks(reader, strategy, cluster);
   strategy.micro_batches = micro_batches_of(reader, strategy);
-  strategy.schedule = read_plugin(context.schema, kScheduleKind, reader.value("schedule"),
-                                  strategy.pipeline_parallel == 1 ? "accumulate" : "one_forward_one_backward", parent,
-                                  reader.path("schedule"));
+  read_schedule(context, reader, strategy);
+  strategy.point_to_point = value_of(kPointToPoint, reader.text("point_to_point"));
+  strategy.embedding_counts_as_layer = reader.boolean("account_for_embedding_in_pipeline_split");
+  strategy.head_counts_as_layer = reader.boolean("account_for_loss_in_pipeline_split");
   strategy.sharding = read_sharding(context, reader.value("sharding"), parent, reader.path("sharding"));
   strategy.overlap = read_overlap(context, reader.value("overlap"), parent, reader.path("overlap"));
   strategy.recompute = value_of(kRecomputes, reader.text("recompute"));

@@ -10,8 +10,8 @@
 #include "sim/catalog/parameters.hpp"
 #include "sim/units/quantity.hpp"
 
-/// Plain values that a scenario file resolves to. Everything is checked: positive where it must be, units applied, catalogue
-/// references replaced by their content. No field is "unset" unless it is a std::optional.
+/// Plain values that a scenario file resolves to. Everything is checked: positive where it must be, units applied,
+/// catalogue references replaced by their content. No field is "unset" unless it is a std::optional.
 namespace lamina::scenario {
 
 enum class DataType { kFp32, kTf32, kFp16, kBf16, kFp8 };
@@ -115,16 +115,37 @@ struct Cluster {
   int nodes = 0;
   Network network;
   PluginChoice topology;
+
   [[nodiscard]] int devices() const { return node.devices * nodes; }
 };
 
+/// A schedule that was written down elsewhere, as PyTorch's pipeline CSV.
+struct ScheduleFile {
+  std::string path;      ///< relative paths are taken from the scenario's folder
+  int model_copies = 1;  ///< 2: the second half of the stages is a copy of the model that runs the other way (DualPipe)
+};
+
 enum class ShardingLevel { kNone, kOptimizer, kGradients, kFull };  ///< ZeRO 0, 1, 2, 3 (FSDP)
+
+/// Which weights are resident under kFull: layers that take the weight buffers round robin (Fast-LLM), or the stages
+/// that the next actions use (torch.distributed.pipelining).
+enum class Residency { kBuffers, kLookAhead };
 
 struct Sharding {
   ShardingLevel level = ShardingLevel::kNone;
   int weight_buffers = 2;    ///< layers whose full weights may be resident under kFull
   int gradient_buffers = 2;  ///< layers whose full gradients may be resident under kGradients and kFull
   bool prefetch = true;      ///< a restore starts as soon as its buffer is free; otherwise when its layer is next
+  Residency residency = Residency::kBuffers;
+  int look_ahead_stages = 3;  ///< kLookAhead: distinct stages, in order of use, whose weights are kept or fetched
+};
+
+/// When the ends of a message between stages are issued; docs/model.md has the rules.
+enum class PointToPoint {
+  kSeparateStreams,  ///< a stream per peer and direction; a message waits for its producer only
+  kEarlyPosted,      ///< one pipeline stream; receives are posted in the order of the senders, awaited at their use
+  kFusedRendezvous,  ///< what lies between two actions is one batch that both sides wait for
+  kBlocking,         ///< one after the other on the compute stream
 };
 
 enum class Recompute { kNone, kSelective, kFull };
@@ -140,16 +161,16 @@ struct Overlap {
 };
 
 struct Precision {
-  DataType compute = DataType::kBf16;  ///< type of matrix products and activations
-  DataType weights = DataType::kBf16;  ///< resident or restored weights
-  DataType gradients = DataType::kBf16;  ///< gradient buffers and what a reduction moves
+  DataType compute = DataType::kBf16;     ///< type of matrix products and activations
+  DataType weights = DataType::kBf16;     ///< resident or restored weights
+  DataType gradients = DataType::kBf16;   ///< gradient buffers and what a reduction moves
   double state_bytes_per_parameter = 12;  ///< master weights and moments; Adam in fp32: 12
 };
 
 enum class OffloadUpdate { kHost, kDevice };
 
 struct Offload {
-  bool state = false;        ///< optimizer state lives in host memory
+  bool state = false;  ///< optimizer state lives in host memory
   OffloadUpdate update_on = OffloadUpdate::kHost;
   bool checkpoints = false;  ///< activation checkpoints live in host memory
 };
@@ -159,48 +180,55 @@ struct Strategy {
   int pipeline_parallel = 1;
   int tensor_parallel = 1;
   bool sequence_parallel = false;
-  std::int64_t micro_batch_size = 1;  ///< sequences
-  int micro_batches = 1;              ///< per replica and step
-  PluginChoice schedule;
+  std::int64_t micro_batch_size = 1;          ///< sequences
+  int micro_batches = 1;                      ///< per replica and step
+  PluginChoice schedule;                      ///< `name` is the file's name when there is a `schedule_file`
+  std::optional<ScheduleFile> schedule_file;  ///< takes the place of the plug-in
+  PointToPoint point_to_point = PointToPoint::kSeparateStreams;
+  bool embedding_counts_as_layer = false;  ///< when layers are dealt to stages (Megatron-LM's
+  bool head_counts_as_layer = false;       ///< --account-for-embedding/loss-in-pipeline-split)
   Sharding sharding;
   Overlap overlap;
   Recompute recompute = Recompute::kNone;
   Precision precision;
   Offload offload;
   Update update = Update::kAfterGlobalNorm;
-  std::array<Dimension, 3> placement = {Dimension::kTensor, Dimension::kData, Dimension::kPipeline};  ///< innermost first
+  std::array<Dimension, 3> placement = {Dimension::kTensor, Dimension::kData,
+                                        Dimension::kPipeline};  ///< innermost first
   /// Attention in one kernel that never writes the scores to device memory (FlashAttention, arXiv 2205.14135).
   bool fused_attention = false;
   bool sliced_sends = true;  ///< tensor ranks send 1/t each; gathered over the tensor group unless sequence parallel
+
   [[nodiscard]] int ranks() const { return data_parallel * pipeline_parallel * tensor_parallel; }
+
   [[nodiscard]] std::int64_t global_batch() const { return micro_batch_size * micro_batches * data_parallel; }
 };
 
 enum class CollectiveForm { kFluid, kMessage };
 
 struct Simulation {
-  PluginChoice cost_model;            ///< "ideal" or "roofline"
-  std::string collective_algorithm;   ///< name in the collectives catalogue: "ring" or "hierarchical"
+  PluginChoice cost_model;           ///< "ideal" or "roofline"
+  std::string collective_algorithm;  ///< name in the collectives catalogue: "ring" or "hierarchical"
   CollectiveForm collective_form = CollectiveForm::kFluid;
   double communication_slowdown = 0;  ///< compute runs at (1 - x) while a transfer touches the device
   bool attention_scores = true;       ///< count the FLOPs of QK^T and PV (the 2021 analysis leaves them out)
   bool fold = true;
-  bool enforce_memory = true;         ///< a layout that does not fit is an error exit; false: reported, but carries on
+  bool enforce_memory = true;  ///< a layout that does not fit is an error exit; false: reported, but carries on
 };
 
 enum class BatchLaw { kNone, kLayeredModular2021, kKaplan2020 };
 
 struct Training {
-  double steps = 0;   ///< > 0 when steps are given
-  double tokens = 0;  ///< > 0 when tokens are given; steps = tokens / tokens per step
+  double steps = 0;                      ///< > 0 when steps are given
+  double tokens = 0;                     ///< > 0 when tokens are given; steps = tokens / tokens per step
   BatchLaw batch_law = BatchLaw::kNone;  ///< critical batch printed beside the scenario's own (and a warning above it)
 };
 
 /// A published figure that the report prints beside its own, under the same dotted name as in the JSON report.
 struct ReferenceValue {
-  std::string name;  ///< e.g. "step.efficiency", "memory.breakdown_bytes.state"
-  double value = 0;  ///< in the unit of the JSON field
-  double tolerance = 0;  ///< relative difference that counts as agreement
+  std::string name;                           ///< e.g. "step.efficiency", "memory.breakdown_bytes.state"
+  double value = 0;                           ///< in the unit of the JSON field
+  double tolerance = 0;                       ///< relative difference that counts as agreement
   std::optional<double> expected_difference;  ///< relative; where simulation and source honestly differ
   std::string reason;                         ///< why they differ
 };

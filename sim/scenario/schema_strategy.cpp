@@ -14,30 +14,45 @@ KeySpec ways(std::string name, std::string help) {
 }
 
 std::vector<KeySpec> layout_keys() {
-  return {ways("data_parallel", "Replicas of the model. On the command line also `dp`."),
-          ways("pipeline_parallel", "Ranks of one pipeline. On the command line also `pp`."),
-          ways("tensor_parallel",
-               "Ranks that share every layer; divides `heads` and `feed_forward`. On the command line also `tp`."),
-          flag("false", "sequence_parallel", "Split norms and residuals along the sequence over the tensor ranks."),
-          with_default("1", between(1, 1e6,
-                                    key("micro_batch_size", ValueKind::kInteger,
-                                        "Sequences of one micro-batch. On the command line also `mbs`."))),
-          with_default_text("exactly one of micro_batches and global_batch",
-                            instead_of("global_batch", between(1, 1e6,
-                                                               key("micro_batches", ValueKind::kInteger,
-                                                                   "Micro-batches per replica and step.")))),
-          with_default_text("exactly one of micro_batches and global_batch",
-                            instead_of("micro_batches", between(1, 1e12,
-                                                                key("global_batch", ValueKind::kInteger,
-                                                                    "Sequences per step; a multiple of "
-                                                                    "`micro_batch_size` x `data_parallel`.")))),
-          with_default_text("`accumulate` when `pipeline_parallel` is 1, else `one_forward_one_backward`",
-                            to(std::string(kScheduleKind),
-                               key("schedule", ValueKind::kPlugin,
-                                   "Order of the micro-batches and stages: a name, or a mapping with `name` and "
-                                   "parameters."))),
-          with_default("none", to("sharding", key("sharding", ValueKind::kSection,
-                                                  "What is cut over the data-parallel ranks (ZeRO, FSDP).")))};
+  return {
+      ways("data_parallel", "Replicas of the model. On the command line also `dp`."),
+      ways("pipeline_parallel", "Ranks of one pipeline. On the command line also `pp`."),
+      ways("tensor_parallel",
+           "Ranks that share every layer; divides `heads` and `feed_forward`. On the command line also `tp`."),
+      flag("false", "sequence_parallel", "Split norms and residuals along the sequence over the tensor ranks."),
+      with_default("1", between(1, 1e6,
+                                key("micro_batch_size", ValueKind::kInteger,
+                                    "Sequences of one micro-batch. On the command line also `mbs`."))),
+      with_default_text("exactly one of micro_batches and global_batch",
+                        instead_of("global_batch", between(1, 1e6,
+                                                           key("micro_batches", ValueKind::kInteger,
+                                                               "Micro-batches per replica and step.")))),
+      with_default_text("exactly one of micro_batches and global_batch",
+                        instead_of("micro_batches", between(1, 1e12,
+                                                            key("global_batch", ValueKind::kInteger,
+                                                                "Sequences per step; a multiple of "
+                                                                "`micro_batch_size` x `data_parallel`.")))),
+      with_default_text("`accumulate` when `pipeline_parallel` is 1, else `one_forward_one_backward`",
+                        instead_of("schedule_file",
+                                   to(std::string(kScheduleKind),
+                                      key("schedule", ValueKind::kPlugin,
+                                          "Order of the micro-batches and stages: a name, or a mapping with `name` and "
+                                          "parameters.")))),
+      instead_of("schedule", to("schedule_file", key("schedule_file", ValueKind::kSection,
+                                                     "A schedule from a file in place of `schedule`."))),
+      with_default("separate_streams",
+                   one_of({"separate_streams", "early_posted", "fused_rendezvous", "blocking"},
+                          key("point_to_point", ValueKind::kChoice,
+                              "How sends and receives between stages are issued: on streams of their own; on one "
+                              "stream with receives posted early (PyTorch's schedule runtime); batched between two "
+                              "actions and awaited at once (Megatron-LM, PyTorch's single-stage 1F1B); one by one "
+                              "on the compute stream."))),
+      flag("false", "account_for_embedding_in_pipeline_split",
+           "The embedding counts as a layer when layers are dealt to stages, as Megatron-LM's option of this "
+           "name."),
+      flag("false", "account_for_loss_in_pipeline_split", "The head counts as a layer, likewise."),
+      with_default("none", to("sharding", key("sharding", ValueKind::kSection,
+                                              "What is cut over the data-parallel ranks (ZeRO, FSDP).")))};
 }
 
 std::vector<KeySpec> execution_keys() {
@@ -89,7 +104,28 @@ Section sharding_section() {
            buffers("weight_buffers", "Layers whose whole weights may be resident at once under `full`."),
            buffers("gradient_buffers", "Layers whose whole gradients may be resident under `gradients` and `full`."),
            flag("true", "prefetch",
-                "Restore a layer's weights as soon as a buffer is free; otherwise when the layer is next.")}};
+                "Restore a layer's weights as soon as a buffer is free; otherwise when the layer is next."),
+           with_default("buffers", one_of({"buffers", "look_ahead"},
+                                          key("residency", ValueKind::kChoice,
+                                              "Which weights are resident under `full`: layers that take "
+                                              "`weight_buffers` round robin (Fast-LLM), or the stages that the next "
+                                              "actions use (PyTorch)."))),
+           with_default("3", between(1, 100'000,
+                                     key("look_ahead_stages", ValueKind::kInteger,
+                                         "Distinct stages, in order of use, that `look_ahead` keeps or fetches.")))}};
+}
+
+Section schedule_file_section() {
+  return {"schedule_file",
+          "strategy.schedule_file",
+          "A schedule as PyTorch's pipeline CSV, compute-only or lowered; `lamina export pytorch-csv` writes one. A "
+          "bare word sets `path`.",
+          "path",
+          {required(key("path", ValueKind::kText, "The file, relative to the scenario's folder.")),
+           with_default("1", between(1, 2,
+                                     key("model_copies", ValueKind::kInteger,
+                                         "2: the second half of the stages is a copy of the model that runs the other "
+                                         "way through the ranks (DualPipe).")))}};
 }
 
 Section overlap_section() {
@@ -134,7 +170,8 @@ Section offload_section() {
 }  // namespace
 
 std::vector<Section> strategy_sections() {
-  return {strategy_section(), sharding_section(), overlap_section(), precision_section(), offload_section()};
+  return {strategy_section(), schedule_file_section(), sharding_section(),
+          overlap_section(),  precision_section(),     offload_section()};
 }
 
 }  // namespace lamina::scenario
