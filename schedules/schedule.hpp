@@ -82,7 +82,7 @@ struct ScheduleRequest {
   int micro_batches = 1;
   int layers = 1;  ///< transformer layers of the model, and its ends where they count as layers
   catalog::Parameters parameters;
-  RankTimes times;
+  RankTimes times = {};
 };
 
 /// 1. `table` is a pure function of the request.
