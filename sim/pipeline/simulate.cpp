@@ -2,40 +2,16 @@
 
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "sim/error/error.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/metrics/reference.hpp"
 #include "sim/metrics/summarise.hpp"
+#include "sim/pipeline/chosen.hpp"
+#include "sim/pipeline/schedule_table.hpp"
 #include "sim/pipeline/size.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/symmetry/fold.hpp"
 
 namespace lamina::pipeline {
-namespace {
-
-template <class Interface>
-const Interface& chosen(const catalog::Catalog<Interface>& catalog, const std::string& name) {
-  const auto* entry = catalog.find(name);
-  if (entry == nullptr) {
-    throw error::InternalError("the scenario loader let an unknown plug-in pass: " + name);
-  }
-  return *entry->implementation;
-}
-
-tl::expected<schedules::ScheduleTable, error::Infeasible> make_table(const scenario::Scenario& scenario,
-                                                                     const Catalogs& catalogs) {
-  const scenario::Strategy& strategy = scenario.strategy;
-  schedules::ScheduleRequest request;
-  request.pipeline_parallel = strategy.pipeline_parallel;
-  request.micro_batches = strategy.micro_batches;
-  request.layers = scenario.model.layers;
-  request.parameters = strategy.schedule.parameters;
-  return chosen(catalogs.schedules, strategy.schedule.name).table(request);
-}
-
-}  // namespace
 
 Catalogs builtin_catalogs() {
   return {schedules::builtin_schedules(), topologies::builtin_topologies(), model::cost_models(),
@@ -54,7 +30,7 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
   }
   Prepared prepared;
   prepared.work = model::work_model(scenario, catalogs.cost_models);
-  auto table = make_table(scenario, catalogs);
+  auto table = schedule_table(scenario, catalogs);
   if (!table) {
     return tl::unexpected(std::move(table.error()));
   }

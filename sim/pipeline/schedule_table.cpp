@@ -1,0 +1,22 @@
+#include "sim/pipeline/schedule_table.hpp"
+
+#include "sim/pipeline/chosen.hpp"
+
+namespace lamina::pipeline {
+
+schedules::ScheduleRequest schedule_request(const scenario::Scenario& scenario) {
+  const scenario::Strategy& strategy = scenario.strategy;
+  schedules::ScheduleRequest request;
+  request.pipeline_parallel = strategy.pipeline_parallel;
+  request.micro_batches = strategy.micro_batches;
+  request.layers = scenario.model.layers;
+  request.parameters = strategy.schedule.parameters;
+  return request;
+}
+
+tl::expected<schedules::ScheduleTable, error::Infeasible> schedule_table(const scenario::Scenario& scenario,
+                                                                         const Catalogs& catalogs) {
+  return chosen(catalogs.schedules, scenario.strategy.schedule.name).table(schedule_request(scenario));
+}
+
+}  // namespace lamina::pipeline
