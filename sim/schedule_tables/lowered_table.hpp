@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "schedules/schedule.hpp"
 
@@ -17,6 +18,12 @@ namespace lamina::schedule_tables {
 /// "0F3", "2UNSHARD", "1SEND_F4": the cell text of PyTorch's pipeline CSV.
 [[nodiscard]] std::string to_string(const schedules::LoweredAction& action);
 
+/// "F", "UNSHARD", "SEND_F", ...: the type's name in a cell.
+[[nodiscard]] std::string_view name_of(schedules::LoweredType type);
+
 [[nodiscard]] bool is_compute(schedules::LoweredType type);
+
+/// The same compute action in a lowered row.
+[[nodiscard]] schedules::LoweredAction lowered(const schedules::Action& action);
 
 }  // namespace lamina::schedule_tables

@@ -21,25 +21,13 @@ ScheduleTable table_of(const std::string& name, const schedules::ScheduleRequest
   return catalog.find(name)->implementation->table(request).value();
 }
 
-/// expected.csv by table, each row by column.
-std::map<std::string, std::map<std::string, std::string>> expected_results() {
-  const auto rows = schedules::testing::read_csv(schedules::testing::reference_folder() / "expected.csv");
-  std::map<std::string, std::map<std::string, std::string>> result;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    for (std::size_t column = 0; column < rows[i].size(); ++column) {
-      result[rows[i][0]][rows[0][column]] = rows[i][column];
-    }
-  }
-  return result;
-}
-
 TEST(ReplaySchedule, EqualsTheReferenceReplaysOfTheTables) {
   const auto tables = schedules::testing::reference_tables();
   if (tables.empty()) {
     GTEST_SKIP() << "measured and reference data are absent: " << schedules::testing::reference_folder();
   }
   constexpr double kPrinted = 5.1e-5;  // four decimals
-  const auto expected = expected_results();
+  const auto expected = schedules::testing::expected_results();
   for (const auto& reference : tables) {
     SCOPED_TRACE(reference.file);
     const auto& row = expected.at(reference.file.substr(0, reference.file.size() - 4));

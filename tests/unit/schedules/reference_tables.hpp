@@ -102,6 +102,18 @@ inline std::vector<std::vector<std::string>> read_csv(const std::filesystem::pat
   return rows;
 }
 
+/// expected.csv by table, each row by column.
+inline std::map<std::string, std::map<std::string, std::string>> expected_results() {
+  const auto rows = read_csv(reference_folder() / "expected.csv");
+  std::map<std::string, std::map<std::string, std::string>> result;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    for (std::size_t column = 0; column < rows[i].size(); ++column) {
+      result[rows[i][0]][rows[0][column]] = rows[i][column];
+    }
+  }
+  return result;
+}
+
 /// The request for the reference table.
 inline ScheduleRequest request_for(const ReferenceTable& table) {
   return {table.ranks, table.micro_batches, table.ranks * table.chunks, table.parameters};
