@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "schedules/schedule.hpp"
+#include "sim/schedule_tables/checker.hpp"
+#include "sim/schedule_tables/lowered_table.hpp"
 
 namespace lamina::schedules {
 namespace {
@@ -191,6 +193,22 @@ TEST_P(ScheduleContract, RunsInOrderWithoutDeadlock) {
       }
     }
     EXPECT_EQ(left, 0U) << "the in-order ranks wait for each other";
+  });
+}
+
+TEST_P(ScheduleContract, PassesTheChecksOfTables) {
+  for_each_table([](const ScheduleRequest&, const ScheduleTable& table, const Schedule&) {
+    const auto fault = schedule_tables::find_fault(table);
+    EXPECT_FALSE(fault) << fault->text;
+  });
+}
+
+TEST_P(ScheduleContract, PassesTheChecksOfTablesOnceLoweredAsPyTorchDoes) {
+  for_each_table([](const ScheduleRequest&, const ScheduleTable& table, const Schedule&) {
+    ScheduleTable lowered = table;
+    lowered.lowered = schedule_tables::lowered_rows(table);
+    const auto fault = schedule_tables::find_lowered_fault(lowered);
+    EXPECT_FALSE(fault) << fault->text;
   });
 }
 
