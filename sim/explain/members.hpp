@@ -12,11 +12,11 @@ namespace lamina::explain {
 
 /// How a schedule cuts the model.
 struct Cut {
-  double layers_per_stage = 0;  ///< average, when they do not divide
+  double layers_per_stage = 0;  ///< with the ends that count as layers; average, when they do not divide
   int stages_of_rank = 0;       ///< on pipeline rank 0
   bool looping = false;         ///< one chain of stages, stage s on rank s mod p
 };
 
-[[nodiscard]] Cut cut_of(const schedules::ScheduleTable& table, int layers);
+[[nodiscard]] Cut cut_of(const scenario::Scenario& scenario, const schedules::ScheduleTable& table);
 
 }  // namespace lamina::explain

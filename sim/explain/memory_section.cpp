@@ -4,22 +4,28 @@
 
 #include <fmt/format.h>
 
-#include "sim/explain/members.hpp"
 #include "sim/explain/sections.hpp"
+#include "sim/lowering/partition.hpp"
 
 namespace lamina::explain {
 namespace {
 
-/// Most (stage, micro-batch) pairs between their forward and their (input and weight) gradient on one rank.
-int most_alive(const std::vector<schedules::Action>& row) {
+/// Most transformer layers, each for one micro-batch, between their forward and their (input and weight) gradient on
+/// pipeline rank 0.
+int most_alive(const Subject& subject) {
+  const schedules::ScheduleTable& table = subject.prepared.table;
   int alive = 0;
   int most = 0;
-  for (const schedules::Action& action : row) {
-    alive += action.type == schedules::ActionType::kForward ? 1 : 0;
+  for (const schedules::Action& action : table.actions.front()) {
+    const int chunk = table.stages[static_cast<std::size_t>(action.stage)].model_chunk;
+    const int layers =
+        lowering::layers_of_chunk(subject.scenario.strategy, subject.scenario.model.layers, table.model_chunks, chunk)
+            .size();
+    alive += action.type == schedules::ActionType::kForward ? layers : 0;
     most = std::max(most, alive);
     const bool frees =
         action.type == schedules::ActionType::kBackward || action.type == schedules::ActionType::kWeightGradient;
-    alive -= frees ? 1 : 0;
+    alive -= frees ? layers : 0;
   }
   return most;
 }
@@ -98,12 +104,11 @@ void write_memory(Writer& writer, const Subject& subject) {
     }
   }
   write_sharding_buffers(writer, subject);
-  const double layers = cut_of(prepared.table, subject.scenario.model.layers).layers_per_stage;
-  const int alive = most_alive(prepared.table.actions.front());
-  writer.number("checkpoints at the schedule's peak", memory_of(prepared.work.layer.checkpoint * (alive * layers)),
-                fmt::format("{} stage inputs alive x {:.4g} layers x {}{}", alive, layers,
-                            memory_of(prepared.work.layer.checkpoint),
-                            strategy.offload.checkpoints ? "; offloaded to host memory" : ""));
+  const int alive = most_alive(subject);
+  writer.number(
+      "checkpoints at the schedule's peak", memory_of(prepared.work.layer.checkpoint * alive),
+      fmt::format("{} layers of one micro-batch alive x {}{}", alive, memory_of(prepared.work.layer.checkpoint),
+                  strategy.offload.checkpoints ? "; offloaded to host memory" : ""));
   writer.number("capacity", memory_of(subject.scenario.cluster.node.accelerator.memory), "memory of the accelerator",
                 subject.scenario.cluster.node.accelerator.name);
 }

@@ -36,7 +36,7 @@ void require_pipeline(Writer& writer, const Subject& subject, const Times& layer
   }
   const bool sliced = strategy.sliced_sends || strategy.sequence_parallel;
   const Bytes message = subject.prepared.work.message / (sliced ? strategy.tensor_parallel : 1);
-  const double layers = cut_of(subject.prepared.table, subject.scenario.model.layers).layers_per_stage;
+  const double layers = cut_of(subject.scenario, subject.prepared.table).layers_per_stage;
   require(writer, "pipeline, forward", message, layer.forward * layers, "message / forward of one stage");
   require(writer, "pipeline, backward", message, layer.backward * layers, "message / backward of one stage");
 }

@@ -6,12 +6,14 @@
 
 #include "sim/explain/members.hpp"
 #include "sim/explain/sections.hpp"
+#include "sim/lowering/partition.hpp"
 
 namespace lamina::explain {
 
-Cut cut_of(const schedules::ScheduleTable& table, int layers) {
+Cut cut_of(const scenario::Scenario& scenario, const schedules::ScheduleTable& table) {
   Cut cut;
-  cut.layers_per_stage = static_cast<double>(layers) / std::max(table.model_chunks, 1);
+  cut.layers_per_stage = static_cast<double>(lowering::dealt_layers(scenario.strategy, scenario.model.layers)) /
+                         std::max(table.model_chunks, 1);
   const auto on_rank_zero = [](const schedules::Stage& stage) { return stage.rank == 0; };
   cut.stages_of_rank = static_cast<int>(std::count_if(table.stages.begin(), table.stages.end(), on_rank_zero));
   const int ranks = static_cast<int>(table.actions.size());
@@ -25,6 +27,14 @@ Cut cut_of(const schedules::ScheduleTable& table, int layers) {
 }
 
 namespace {
+
+std::string dealt_text(const scenario::Scenario& scenario) {
+  const scenario::Strategy& strategy = scenario.strategy;
+  const char* embedding = strategy.embedding_counts_as_layer ? " + embedding" : "";
+  const char* head = strategy.head_counts_as_layer ? " + head" : "";
+  const bool sum = strategy.embedding_counts_as_layer || strategy.head_counts_as_layer;
+  return fmt::format("{}{} layers{}{}{}", sum ? "(" : "", scenario.model.layers, embedding, head, sum ? ")" : "");
+}
 
 bool splits_backward(const schedules::ScheduleTable& table) {
   for (const auto& row : table.actions) {
@@ -102,12 +112,12 @@ void write_schedule(Writer& writer, const Subject& subject) {
   const auto* entry = subject.catalogs.schedules.find(subject.scenario.strategy.schedule.name);
   writer.section(fmt::format("Schedule {}{}", subject.scenario.strategy.schedule.name,
                              entry == nullptr ? "" : fmt::format(" [{}]", entry->info.source)));
-  const Cut cut = cut_of(table, subject.scenario.model.layers);
+  const Cut cut = cut_of(subject.scenario, table);
   const int ranks = static_cast<int>(table.actions.size());
   writer.number("stages", fmt::format("{}", table.stages.size()),
                 fmt::format("{} pipeline rank(s) x K = {} stage(s) each", ranks, cut.stages_of_rank));
   writer.number("layers per stage", fmt::format("{:.4g}", cut.layers_per_stage),
-                fmt::format("{} layers / {} parts of the model", subject.scenario.model.layers, table.model_chunks));
+                fmt::format("{} / {} parts of the model", dealt_text(subject.scenario), table.model_chunks));
   const auto& row = table.actions.front();
   writer.number("changes of stage on rank 0", fmt::format("{}", stage_changes(row)),
                 "neighbouring actions of different stages; what sharded weights pay for");

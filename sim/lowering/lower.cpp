@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/lowering/messages.hpp"
+#include "sim/lowering/partition.hpp"
 #include "sim/lowering/role_lowering.hpp"
 
 namespace lamina::lowering {
@@ -16,6 +17,9 @@ tl::expected<graph::OperationGraph, error::Infeasible> lower(const scenario::Sce
   if (static_cast<int>(table.actions.size()) != ranks) {
     throw error::InternalError(
         fmt::format("the schedule has {} rows for {} pipeline ranks", table.actions.size(), ranks));
+  }
+  if (auto dealt = check_partition(scenario, work, table); !dealt) {
+    return tl::unexpected(std::move(dealt.error()));
   }
   const std::vector<MessageEdge> edges = message_edges(table);
   std::vector<graph::Program> programs;

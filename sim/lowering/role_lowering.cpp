@@ -21,7 +21,7 @@ RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::Work
       table_(table),
       edges_(edges),
       rank_(rank),
-      role_(tasks_of(table, rank, work)) {
+      role_(tasks_of(scenario.strategy, table, rank, work)) {
   const bool replicated = strategy_.data_parallel > 1;
   const ShardingLevel level = strategy_.sharding.level;
   sharded_ = replicated && level != ShardingLevel::kNone;

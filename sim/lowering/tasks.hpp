@@ -32,7 +32,8 @@ struct RoleTasks {
 };
 
 /// Spreads the actions of `rank` over the layers of their stages: forwards ascend, backwards descend.
-[[nodiscard]] RoleTasks tasks_of(const schedules::ScheduleTable& table, int rank, const model::WorkModel& work);
+[[nodiscard]] RoleTasks tasks_of(const scenario::Strategy& strategy, const schedules::ScheduleTable& table, int rank,
+                                 const model::WorkModel& work);
 
 [[nodiscard]] bool needs_weights(schedules::ActionType type);
 [[nodiscard]] bool makes_gradients(schedules::ActionType type);

@@ -1,5 +1,6 @@
 #include "sim/pipeline/schedule_table.hpp"
 
+#include "sim/lowering/partition.hpp"
 #include "sim/pipeline/chosen.hpp"
 
 namespace lamina::pipeline {
@@ -9,7 +10,7 @@ schedules::ScheduleRequest schedule_request(const scenario::Scenario& scenario) 
   schedules::ScheduleRequest request;
   request.pipeline_parallel = strategy.pipeline_parallel;
   request.micro_batches = strategy.micro_batches;
-  request.layers = scenario.model.layers;
+  request.layers = lowering::dealt_layers(strategy, scenario.model.layers);
   request.parameters = strategy.schedule.parameters;
   return request;
 }

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/lowering/partition.hpp"
+
 namespace lamina::pipeline {
 namespace {
 
@@ -30,17 +32,24 @@ class RankCount {
       : strategy_(scenario.strategy),
         table_(table),
         pass_(layer_pass(strategy_, work.layer)),
-        units_(static_cast<double>(work.layers) / std::max(1, table.model_chunks)),
-        recomputes_in_full_(strategy_.recompute == scenario::Recompute::kFull && !scenario.model.custom) {}
+        recomputes_in_full_(strategy_.recompute == scenario::Recompute::kFull && !scenario.model.custom) {
+    for (const schedules::Stage& stage : table.stages) {
+      layers_.push_back(
+          lowering::layers_of_chunk(strategy_, work.layers, table.model_chunks, stage.model_chunk).size());
+      ends_.push_back((stage.model_chunk == 0 && !work.embedding.blocks.empty() ? 1 : 0) +
+                      (stage.model_chunk == table.model_chunks - 1 && !work.head.blocks.empty() ? 1 : 0));
+    }
+  }
 
   void add(const schedules::Action& action) {
     const bool forward = action.type == ActionType::kForward;
     const bool weights_only = action.type == ActionType::kWeightGradient;
     const double passes = forward || weights_only || !recomputes_in_full_ ? 1 : 2;
-    operations_ += units_ * passes * pass_.computations;
+    const double layers = layers_[static_cast<std::size_t>(action.stage)];
+    operations_ += layers * passes * pass_.computations + ends_[static_cast<std::size_t>(action.stage)];
     if (!weights_only) {
-      tensor_collectives_ += units_ * passes * pass_.collectives;
-      operations_ += messages(action) + (strategy_.offload.checkpoints ? units_ : 0);
+      tensor_collectives_ += layers * passes * pass_.collectives;
+      operations_ += messages(action) + (strategy_.offload.checkpoints ? layers : 0);
     }
     if (strategy_.data_parallel > 1) {
       const bool gradients = strategy_.sharding.level >= ShardingLevel::kGradients;
@@ -69,15 +78,17 @@ class RankCount {
 
   /// Units that take a buffer anew: all of the stage when they outnumber the buffers or the stage is another one.
   [[nodiscard]] double restored(int stage, int buffers, int& last) const {
-    const bool again = stage != last || units_ > buffers;
+    const double units = layers_[static_cast<std::size_t>(stage)] + ends_[static_cast<std::size_t>(stage)];
+    const bool again = stage != last || units > buffers;
     last = stage;
-    return again ? units_ : 0;
+    return again ? units : 0;
   }
 
   const scenario::Strategy& strategy_;
   const schedules::ScheduleTable& table_;
   PerLayer pass_;
-  double units_;
+  std::vector<double> layers_;  ///< transformer layers by stage
+  std::vector<double> ends_;    ///< embedding and head, likewise
   bool recomputes_in_full_;
   double operations_ = 0;
   double tensor_collectives_ = 0;
