@@ -75,6 +75,9 @@ struct RankTimes {
   double input_gradient_s = 1;  ///< with what is recomputed before it
   double weight_gradient_s = 1;
   double message_s = 0;  ///< from one stage to the next, in one piece and alone on the network
+  /// Memory from the input gradient to the weight gradient, as a share of the activations that the forward leaves;
+  /// above 1 when the forward leaves only the input of a recomputation.
+  double kept_for_weight_gradient = 1;
 };
 
 struct ScheduleRequest {

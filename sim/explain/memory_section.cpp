@@ -10,22 +10,35 @@
 namespace lamina::explain {
 namespace {
 
-/// Most transformer layers, each for one micro-batch, between their forward and their (input and weight) gradient on
-/// pipeline rank 0.
-int most_alive(const Subject& subject) {
+/// Most transformer layers whose activations pipeline rank 0 holds, each for one micro-batch; of a layer that waits for
+/// its weight gradient only the share that stays counts.
+double most_alive(const Subject& subject) {
   const schedules::ScheduleTable& table = subject.prepared.table;
-  int alive = 0;
-  int most = 0;
+  const model::LayerCost& layer = subject.prepared.work.layer;
+  const double checkpoint = layer.checkpoint.value();
+  const double stays = checkpoint > 0 ? std::min(1.0, layer.weight_gradient_operands.value() / checkpoint) : 1;
+  double alive = 0;
+  double most = 0;
   for (const schedules::Action& action : table.actions.front()) {
     const int chunk = table.stages[static_cast<std::size_t>(action.stage)].model_chunk;
     const int layers =
         lowering::layers_of_chunk(subject.scenario.strategy, subject.scenario.model.layers, table.model_chunks, chunk)
             .size();
-    alive += action.type == schedules::ActionType::kForward ? layers : 0;
+    switch (action.type) {
+      case schedules::ActionType::kForward:
+        alive += layers;
+        break;
+      case schedules::ActionType::kBackward:
+        alive -= layers;
+        break;
+      case schedules::ActionType::kInputGradient:
+        alive -= layers * (1 - stays);
+        break;
+      case schedules::ActionType::kWeightGradient:
+        alive -= layers * stays;
+        break;
+    }
     most = std::max(most, alive);
-    const bool frees =
-        action.type == schedules::ActionType::kBackward || action.type == schedules::ActionType::kWeightGradient;
-    alive -= frees ? layers : 0;
   }
   return most;
 }
@@ -104,10 +117,10 @@ void write_memory(Writer& writer, const Subject& subject) {
     }
   }
   write_sharding_buffers(writer, subject);
-  const int alive = most_alive(subject);
+  const double alive = most_alive(subject);
   writer.number(
       "checkpoints at the schedule's peak", memory_of(prepared.work.layer.checkpoint * alive),
-      fmt::format("{} layers of one micro-batch alive x {}{}", alive, memory_of(prepared.work.layer.checkpoint),
+      fmt::format("{:.4g} layers of one micro-batch alive x {}{}", alive, memory_of(prepared.work.layer.checkpoint),
                   strategy.offload.checkpoints ? "; offloaded to host memory" : ""));
   writer.number("capacity", memory_of(subject.scenario.cluster.node.accelerator.memory), "memory of the accelerator",
                 subject.scenario.cluster.node.accelerator.name);

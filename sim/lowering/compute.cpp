@@ -164,8 +164,14 @@ void RoleLowering::account_memory(int index) {
   const Task& task = role_.tasks[static_cast<std::size_t>(index)];
   const OperationId first = first_operation_[static_cast<std::size_t>(index)];
   const OperationId last = last_operation_[static_cast<std::size_t>(index)];
-  const double kept = role_.units[static_cast<std::size_t>(task.unit)].cost->checkpoint.value();
-  const double transient = transient_bytes(task);
+  const model::LayerCost& cost = *role_.units[static_cast<std::size_t>(task.unit)].cost;
+  const double kept = cost.checkpoint.value();
+  // From an input gradient to its weight gradient the operands of the latter stay, in the checkpoint and beside it.
+  const bool split = task.type == ActionType::kInputGradient || task.type == ActionType::kWeightGradient;
+  const double operands = split ? cost.weight_gradient_operands.value() : 0;
+  const double operands_in_checkpoint = std::min(kept, operands);
+  const double operands_beside = operands - operands_in_checkpoint;
+  const double transient = std::max(transient_bytes(task), operands_beside);
   const bool backward = task.type != ActionType::kForward;
   if (task.type != ActionType::kWeightGradient) {
     builder_.take(first, false, MemoryCategory::kWorkingSet, transient);
@@ -174,14 +180,15 @@ void RoleLowering::account_memory(int index) {
       builder_.give_back(last, true, MemoryCategory::kBuffers, message_bytes());
     }
   }
-  // Between an input gradient and its weight gradient the recomputed activations stay.
-  if (task.type != ActionType::kInputGradient) {
-    builder_.give_back(last, true, MemoryCategory::kWorkingSet, transient);
-  }
+  const bool ends_split = task.type == ActionType::kWeightGradient;
+  const bool begins_split = task.type == ActionType::kInputGradient;
+  builder_.give_back(last, true, MemoryCategory::kWorkingSet,
+                     ends_split ? operands_beside : transient - (begins_split ? operands_beside : 0));
   if (task.type == ActionType::kForward) {
     builder_.take(first, false, MemoryCategory::kCheckpoints, kept);
-  } else if (task.type != ActionType::kInputGradient) {
-    builder_.give_back(last, true, MemoryCategory::kCheckpoints, kept);
+  } else {
+    builder_.give_back(last, true, MemoryCategory::kCheckpoints,
+                       ends_split ? operands_in_checkpoint : kept - (begins_split ? operands_in_checkpoint : 0));
   }
 }
 

@@ -57,6 +57,41 @@ std::vector<ActivationTerm> head_activations(const Shape& shape) {
           {"cross_entropy softmax", Bytes(kLossBytes * logits)}};
 }
 
+std::vector<ActivationTerm> layer_weight_gradient_operands(const Shape& shape) {
+  const double width = shape.activation_bytes;
+  const auto tokens = static_cast<double>(shape.tokens);
+  const double resident = shape.resident_elements();
+  const double query = tokens * static_cast<double>(shape.query_width());
+  const double key = tokens * static_cast<double>(shape.key_value_width());
+  const double inner = tokens * static_cast<double>(shape.feed_forward);
+  return {
+      {"qkv input", Bytes(width * resident)},
+      {"qkv output gradient", Bytes(width * (query + 2 * key))},
+      {"attention_projection input", Bytes(width * query)},
+      {"attention_projection output gradient", Bytes(width * resident)},
+      {"mlp_up input", Bytes(width * resident)},
+      {"mlp_up output gradient", Bytes((shape.gated ? 2 : 1) * width * inner)},
+      {"mlp_down input", Bytes(width * inner)},
+      {"mlp_down output gradient", Bytes(width * resident)},
+  };
+}
+
+std::vector<ActivationTerm> embedding_weight_gradient_operands(const Shape& shape) {
+  if (shape.vocabulary == 0) {
+    return {};
+  }
+  return {{"embedding output gradient", Bytes(shape.activation_bytes * shape.resident_elements())}};
+}
+
+std::vector<ActivationTerm> head_weight_gradient_operands(const Shape& shape) {
+  if (shape.vocabulary == 0) {
+    return {};
+  }
+  const double logits = static_cast<double>(shape.tokens) * static_cast<double>(shape.vocabulary);
+  return {{"logits input", Bytes(shape.activation_bytes * shape.resident_elements())},
+          {"logits gradient", Bytes(shape.activation_bytes * logits)}};
+}
+
 Bytes total(const std::vector<ActivationTerm>& terms, bool with_scores) {
   Bytes sum;
   for (const ActivationTerm& term : terms) {

@@ -26,6 +26,12 @@ struct ActivationTerm {
 [[nodiscard]] std::vector<ActivationTerm> embedding_activations(const Shape& shape);
 [[nodiscard]] std::vector<ActivationTerm> head_activations(const Shape& shape);
 
+/// What stays from the input gradient to the weight gradient: inputs and output gradients of the matrix products (32 s
+/// b h for a GPT in 16 bits; Qi et al., arXiv 2401.10241, section 2: M_W).
+[[nodiscard]] std::vector<ActivationTerm> layer_weight_gradient_operands(const Shape& shape);
+[[nodiscard]] std::vector<ActivationTerm> embedding_weight_gradient_operands(const Shape& shape);
+[[nodiscard]] std::vector<ActivationTerm> head_weight_gradient_operands(const Shape& shape);
+
 /// Sum of the terms; without the score part when `with_scores` is false.
 [[nodiscard]] Bytes total(const std::vector<ActivationTerm>& terms, bool with_scores = true);
 

@@ -1,5 +1,7 @@
 #include "sim/model/custom.hpp"
 
+#include <algorithm>
+
 #include "sim/model/peak.hpp"
 
 namespace lamina::model {
@@ -43,6 +45,10 @@ LayerCost layer_of(const scenario::CustomModel& custom, const scenario::Strategy
   layer.state_bytes = custom.state;
   layer.checkpoint = custom.checkpoint;
   layer.working_set = custom.working_set;
+  // Nothing is known of the operands: all stays from the input to the weight gradient.
+  layer.weight_gradient_operands = strategy.recompute == scenario::Recompute::kFull
+                                       ? custom.checkpoint + custom.working_set
+                                       : std::max(custom.checkpoint, custom.working_set);
   layer.update = custom.update;
   return layer;
 }

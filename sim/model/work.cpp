@@ -82,17 +82,25 @@ LayerCost transformer_layer(const Shape& shape, const scenario::Strategy& strate
   set_storage(layer, parameters, strategy.precision, pricing);
   layer.checkpoint = layer_checkpoint(shape, strategy.recompute);
   layer.working_set = total(layer_activations(shape));
+  layer.weight_gradient_operands = total(layer_weight_gradient_operands(shape));
   return layer;
 }
 
-LayerCost end_layer(BlockKernels block, const std::vector<ActivationTerm>& activations, const Shape& shape,
-                    const scenario::Strategy& strategy, double parameters, const Pricing& pricing) {
+/// What an end keeps from forward to backward, and from the input to the weight gradient.
+struct EndMemory {
+  Bytes activations;
+  Bytes weight_gradient_operands;
+};
+
+LayerCost end_layer(BlockKernels block, const EndMemory& memory, const Shape& shape, const scenario::Strategy& strategy,
+                    double parameters, const Pricing& pricing) {
   LayerCost layer;
   layer.name = block.name;
   layer.blocks.push_back(cost_of(std::move(block), shape, pricing));
   set_storage(layer, parameters, strategy.precision, pricing);
-  layer.checkpoint = total(activations);
+  layer.checkpoint = memory.activations;
   layer.working_set = layer.checkpoint;
+  layer.weight_gradient_operands = memory.weight_gradient_operands;
   return layer;
 }
 
@@ -190,9 +198,10 @@ WorkModel work_model(const scenario::Scenario& scenario, const catalog::Catalog<
   work.embedding.name = "embedding";
   work.head.name = "head";
   if (model.vocabulary > 0) {
-    work.embedding =
-        end_layer(embedding_kernels(shape), embedding_activations(shape), shape, strategy, of_rank.embedding, pricing);
-    work.head = end_layer(head_kernels(shape), head_activations(shape), shape, strategy, of_rank.head, pricing);
+    const EndMemory embedding{total(embedding_activations(shape)), total(embedding_weight_gradient_operands(shape))};
+    const EndMemory head{total(head_activations(shape)), total(head_weight_gradient_operands(shape))};
+    work.embedding = end_layer(embedding_kernels(shape), embedding, shape, strategy, of_rank.embedding, pricing);
+    work.head = end_layer(head_kernels(shape), head, shape, strategy, of_rank.head, pricing);
   }
   work.message = Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));
   work.parameters = of_model.embedding + of_model.layer * model.layers + of_model.head;

@@ -67,7 +67,8 @@ struct LayerCost {
   Bytes state_bytes;      ///< optimizer state before sharding
   Bytes checkpoint;   ///< kept from forward to backward per micro-batch (input if recompute is full, else activations)
   Bytes working_set;  ///< activations alive while the layer is computed (forward of full recompute, and backward)
-  Seconds update;     ///< optimizer time of the whole unsharded layer on the device
+  Bytes weight_gradient_operands;  ///< of these, what stays from the input gradient to the weight gradient
+  Seconds update;                  ///< optimizer time of the whole unsharded layer on the device
 };
 
 struct WorkModel {

@@ -2,6 +2,7 @@
 
 #include "sim/lowering/partition.hpp"
 #include "sim/pipeline/chosen.hpp"
+#include "sim/pipeline/rank_times.hpp"
 
 namespace lamina::pipeline {
 
@@ -17,7 +18,9 @@ schedules::ScheduleRequest schedule_request(const scenario::Scenario& scenario) 
 
 tl::expected<schedules::ScheduleTable, error::Infeasible> schedule_table(const scenario::Scenario& scenario,
                                                                          const Catalogs& catalogs) {
-  return chosen(catalogs.schedules, scenario.strategy.schedule.name).table(schedule_request(scenario));
+  schedules::ScheduleRequest request = schedule_request(scenario);
+  request.times = rank_times(scenario, model::work_model(scenario, catalogs.cost_models));
+  return chosen(catalogs.schedules, scenario.strategy.schedule.name).table(request);
 }
 
 }  // namespace lamina::pipeline

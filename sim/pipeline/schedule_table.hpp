@@ -9,7 +9,7 @@
 
 namespace lamina::pipeline {
 
-/// What a schedule is asked for in this scenario.
+/// What a schedule is asked for in this scenario, without the times that `schedule_table` adds.
 [[nodiscard]] schedules::ScheduleRequest schedule_request(const scenario::Scenario& scenario);
 
 /// The scenario's schedule, generated or read from its file.

@@ -71,6 +71,7 @@ scenario::Scenario with_ends(const std::string& schedule) {
   scenario.model.layers = 22;
   scenario.model.vocabulary = 4096;
   scenario.strategy.pipeline_parallel = 8;
+  scenario.cluster.nodes = 2;  // of four devices
   scenario.strategy.micro_batches = 16;
   scenario.strategy.embedding_counts_as_layer = true;
   scenario.strategy.head_counts_as_layer = true;

@@ -58,6 +58,16 @@ TEST(ActivationBytes, UnderSequenceParallelismAreTheUnsplitOnesOverT) {
   }
 }
 
+// Qi et al., arXiv 2401.10241, section 2: 32 s b h wait for the weight gradients; under tensor parallelism the inputs
+// of the split matrices and the output gradients of the others (8 of 32) are whole on every rank.
+TEST(ActivationBytes, ThirtyTwoSbhStayFromInputGradientToWeightGradient) {
+  for (const PublishedModel& model : kPublished) {
+    EXPECT_NEAR(layer_of(model, 1, false).weight_gradient_operands.value() / (32 * sbh(model)), 1, kExact);
+    EXPECT_NEAR(layer_of(model, 8, true).weight_gradient_operands.value() / (32 * sbh(model) / 8), 1, kExact);
+    EXPECT_NEAR(layer_of(model, 8, false).weight_gradient_operands.value() / ((8 + 24.0 / 8) * sbh(model)), 1, kExact);
+  }
+}
+
 TEST(ActivationBytes, SelectiveRecomputationLeavesThirtyFour) {
   for (const PublishedModel& model : kPublished) {
     const LayerCost layer = layer_of(model, 8, true, scenario::Recompute::kSelective);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -45,7 +46,13 @@ inline constexpr UnitTimes kUnbalanced{1, 1.25, 0.75};
 /// of its own at both ends, so that messages only delay. A pair is one operation that waits for the inputs of both.
 class UnitTimeLowering {
  public:
-  UnitTimeLowering(const ScheduleTable& table, double delay, const UnitTimes& times = kBalanced) : table_(table) {
+  /// Of a message: sending stage, receiving stage, micro-batch.
+  using MessageFilter = std::function<bool(int, int, int)>;
+
+  /// Messages that `left_out` names are not waited for.
+  UnitTimeLowering(const ScheduleTable& table, double delay, const UnitTimes& times = kBalanced,
+                   const MessageFilter& left_out = {})
+      : table_(table) {
     const auto ranks = table.actions.size();
     const double chunks = static_cast<double>(table.model_chunks) / static_cast<double>(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -70,8 +77,8 @@ class UnitTimeLowering {
     }
     for (int stage = 0; stage < static_cast<int>(table.stages.size()); ++stage) {
       if (const int next = at(stage).next; next != -1) {
-        connect(ActionType::kForward, stage, next);
-        connect(ActionType::kBackward, next, stage);
+        connect(ActionType::kForward, stage, next, left_out);
+        connect(ActionType::kBackward, next, stage, left_out);
       }
       depend_within(stage);
     }
@@ -143,7 +150,7 @@ class UnitTimeLowering {
   }
 
   /// Hands the results of `from` to `to`, in the order in which `from` makes them.
-  void connect(ActionType type, int from, int to) {
+  void connect(ActionType type, int from, int to, const MessageFilter& left_out) {
     const int sender = at(from).rank;
     const int receiver = at(to).rank;
     const bool local = sender == receiver;
@@ -156,7 +163,8 @@ class UnitTimeLowering {
       receiving = scene.stream(receiver, graph::StreamKind::kPipelineReceive);
     }
     for (const Action& action : table_.actions[static_cast<std::size_t>(sender)]) {
-      if (result_of(action.type) != type || action.stage != from) {
+      if (result_of(action.type) != type || action.stage != from ||
+          (left_out && left_out(from, to, action.micro_batch))) {
         continue;
       }
       const std::uint32_t made = operation(type, from, action.micro_batch);
