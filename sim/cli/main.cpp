@@ -26,21 +26,32 @@ constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml --format json
   lamina check my.yaml                      is it valid?
   lamina explain my.yaml                    every derived number and its formula
+  lamina export pytorch-csv my.yaml         its schedule, for PyTorch
   lamina list schedules                     what scenarios can name
   lamina run --help                         more on one command)";
 
+/// The last of the commands that the command line names: "export pytorch-csv" is two.
+const CLI::App& innermost(const CLI::App& root) {
+  const CLI::App* parser = &root;
+  for (auto chosen = parser->get_subcommands(); !chosen.empty(); chosen = parser->get_subcommands()) {
+    parser = chosen.front();
+  }
+  return *parser;
+}
+
 /// Text for a command line that the parser refused.
-std::string parse_problem(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands) {
-  if (!root.get_subcommands().empty()) {
+std::string parse_problem(const CLI::ParseError& problem, const CLI::App& root) {
+  const CLI::App& parser = innermost(root);
+  std::vector<std::string> names;
+  for (const CLI::App* command : parser.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  if (names.empty()) {
     return problem.what();
   }
-  const std::vector<std::string> rest = root.remaining();
+  const std::vector<std::string> rest = parser.remaining();
   if (rest.empty()) {
-    return "a command is missing";
-  }
-  std::vector<std::string> names;
-  for (const Command& command : commands) {
-    names.push_back(command.parser->get_name());
+    return fmt::format("a command is missing; the commands are {}", fmt::join(names, ", "));
   }
   const std::string nearest = catalog::nearest_name(rest.front(), names);
   return fmt::format("there is no {} \"{}\"{}; the commands are {}", rest.front()[0] == '-' ? "option" : "command",
@@ -48,11 +59,13 @@ std::string parse_problem(const CLI::ParseError& problem, const CLI::App& root, 
                      fmt::join(names, ", "));
 }
 
-ExitCode refuse(const CLI::ParseError& problem, const CLI::App& root, const std::vector<Command>& commands,
-                const CommonOptions& options) {
-  print_error("error", parse_problem(problem, root, commands), colour_errors(options));
-  const auto chosen = root.get_subcommands();
-  fmt::print(stderr, "Run \"lamina {}--help\" for help.\n", chosen.empty() ? "" : chosen.front()->get_name() + " ");
+ExitCode refuse(const CLI::ParseError& problem, const CLI::App& root, const CommonOptions& options) {
+  print_error("error", parse_problem(problem, root), colour_errors(options));
+  std::string words;
+  for (auto chosen = root.get_subcommands(); !chosen.empty(); chosen = chosen.front()->get_subcommands()) {
+    words += chosen.front()->get_name() + " ";
+  }
+  fmt::print(stderr, "Run \"lamina {}--help\" for help.\n", words);
   return ExitCode::kCommandLine;
 }
 
@@ -62,7 +75,8 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root), add_check(root), add_explain(root), add_list(root)};
+  const std::vector<Command> commands = {add_run(root), add_check(root), add_explain(root), add_export(root),
+                                         add_list(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }
@@ -75,7 +89,7 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
     ResultStream().write(std::string(version.what()) + '\n');
     return ExitCode::kDone;
   } catch (const CLI::ParseError& problem) {
-    return refuse(problem, root, commands, common);
+    return refuse(problem, root, common);
   }
   const auto chosen =
       std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.parser->parsed(); });

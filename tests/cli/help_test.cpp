@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,21 @@ TEST_P(EveryHelp, GoesToStandardOutputWithExamplesAndNoEscapes) {
 INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                          testing::Values(std::vector<std::string>{}, std::vector<std::string>{"run"},
                                          std::vector<std::string>{"check"}, std::vector<std::string>{"explain"},
+                                         std::vector<std::string>{"export"},
+                                         std::vector<std::string>{"export", "pytorch-csv"},
                                          std::vector<std::string>{"list"}),
-                         [](const auto& test) { return test.param.empty() ? "lamina" : test.param.front(); });
+                         [](const auto& test) {
+                           std::string name = "lamina";
+                           for (const std::string& word : test.param) {
+                             name += "_" + word;
+                           }
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
-  for (const char* command : {"run", "check", "explain", "list"}) {
+  for (const char* command : {"run", "check", "explain", "export", "list"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
   }
 }
