@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/schedule_tables/checker.hpp"
 #include "sim/schedule_tables/csv_reader.hpp"
 #include "sim/schedule_tables/lowered_table.hpp"
 
@@ -205,6 +206,40 @@ void place_stages(const Source& source, int model_copies, ScheduleTable& table) 
   }
 }
 
+bool has_type(const ScheduleTable& table, ActionType type) {
+  return std::any_of(table.actions.begin(), table.actions.end(), [type](const std::vector<Action>& row) {
+    return std::any_of(row.begin(), row.end(), [type](const Action& action) { return action.type == type; });
+  });
+}
+
+/// What may be meant when the table as read has a fault.
+std::string advice(const Source& source, const ScheduleTable& table, int model_copies) {
+  if (has_type(table, ActionType::kWeightGradient) && !has_type(table, ActionType::kInputGradient)) {
+    return "W with I, the input gradient; older PyTorch versions wrote it as B (and B as BW)";
+  }
+  if (model_copies == 1 && table.stages.size() % 2 == 0) {
+    ScheduleTable two = table;
+    place_stages(source, 2, two);
+    if (!find_fault(two)) {
+      return "this file with model_copies: 2, for two copies of the model that run opposite ways";
+    }
+  }
+  return "";
+}
+
+void check(const Source& source, const ScheduleTable& table, int model_copies) {
+  if (auto fault = find_fault(table)) {
+    source.fail_at({static_cast<std::size_t>(fault->rank), fault->position, false}, std::move(fault->text),
+                   advice(source, table, model_copies));
+  }
+  if (table.lowered.empty()) {
+    return;
+  }
+  if (auto fault = find_lowered_fault(table)) {
+    source.fail_at({static_cast<std::size_t>(fault->rank), fault->position, true}, std::move(fault->text), "");
+  }
+}
+
 std::string read_file(const std::filesystem::path& file) {
   std::error_code status;
   const std::filesystem::file_status found = std::filesystem::status(file, status);
@@ -242,6 +277,7 @@ ScheduleTable read_pytorch_csv(std::string_view text, const std::string& file, i
   const Source source(text, file);
   ScheduleTable table = read_rows(source);
   place_stages(source, model_copies, table);
+  check(source, table, model_copies);
   return table;
 }
 
