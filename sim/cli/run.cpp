@@ -16,6 +16,7 @@
 #include "sim/cli/output.hpp"
 #include "sim/cli/signals.hpp"
 #include "sim/pipeline/simulate.hpp"
+#include "sim/report/graph_text.hpp"
 #include "sim/report/perfetto.hpp"
 #include "sim/report/report.hpp"
 #include "sim/scenario/load.hpp"
@@ -40,6 +41,7 @@ struct RunOptions {
   std::string output_folder;
   std::string format = "console";
   bool no_fold = false;
+  bool dump_graph = false;
 };
 
 /// One run of the command: files in, reports out.
@@ -71,6 +73,9 @@ void check_names(const std::vector<std::filesystem::path>& files) {
 }
 
 void check_options(const RunOptions& options, std::size_t files) {
+  if (options.dump_graph && (options.format != "console" || !options.output_folder.empty())) {
+    throw UsageError("--dump-graph prints the graph instead of a report; leave --format and -o away");
+  }
   if (options.format != "perfetto" || !options.output_folder.empty()) {
     return;
   }
@@ -175,6 +180,21 @@ void run_one(Job& job, std::size_t index, const pipeline::Catalogs& catalogs, Pr
   job.reports.push_back(std::move(result->report));
 }
 
+/// What would be replayed, without replaying it.
+void dump_graph(Job& job, std::size_t index, const pipeline::Catalogs& catalogs) {
+  const auto prepared = pipeline::prepare(job.scenarios[index], catalogs);
+  if (!prepared) {
+    job.some_infeasible = true;
+    print_error("infeasible", fmt::format("{}: {}", job.files[index].string(), prepared.error().reason),
+                job.session.colour_errors);
+    return;
+  }
+  job.session.results.write(report::graph_text_head(prepared->graph, printable(job.scenarios[index].name)));
+  for (std::size_t program = 0; program < prepared->graph.programs.size(); ++program) {
+    job.session.results.write(report::to_graph_text(prepared->graph, program));
+  }
+}
+
 ExitCode run(const RunOptions& options, Session& session) {
   Job job{options, session, expand_files(options.inputs), {}, {}, {}, false};
   check_options(options, job.files.size());
@@ -197,7 +217,11 @@ ExitCode run(const RunOptions& options, Session& session) {
     if (session.results.reader_gone() && options.output_folder.empty()) {
       break;
     }
-    run_one(job, i, catalogs, progress);
+    if (options.dump_graph) {
+      dump_graph(job, i, catalogs);
+    } else {
+      run_one(job, i, catalogs, progress);
+    }
   }
   progress.hide();
   print_all(job);
@@ -226,6 +250,8 @@ Command add_run(CLI::App& root) {
       ->check(CLI::IsMember({"console", "json", "csv", "perfetto"}).description(""))
       ->capture_default_str();
   parser->add_flag("--no-fold", options->no_fold, "Replay every rank, not one of each class");
+  parser->add_flag("--dump-graph", options->dump_graph,
+                   "Print the operations of every pipeline rank, with what they\nwait for, instead of a report");
   parser->footer(kExamples);
   return {parser, [options](Session& session) { return run(*options, session); }};
 }

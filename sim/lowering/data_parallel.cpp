@@ -10,7 +10,8 @@ using graph::StreamKind;
 using scenario::Update;
 
 void RoleLowering::plan() {
-  plan_ = plan_data_parallel(role_, strategy_.sharding);
+  plan_ = sharding_gaps_.empty() ? plan_data_parallel(role_, strategy_.sharding)
+                                 : plan_as_prescribed(role_, strategy_.sharding, sharding_gaps_);
   if (strategy_.data_parallel == 1) {
     plan_.restores.clear();
     scenario::Sharding whole;

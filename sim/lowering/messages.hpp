@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,9 +14,10 @@ struct Message {
   int sending_stage = 0;
   int receiving_stage = 0;
   int micro_batch = 0;
+  bool operator==(const Message&) const = default;
 };
 
-/// All messages of one kind from one rank to another, in the order in which the sender produces them.
+/// All messages of one kind from one rank to another, in the order in which the sender issues them.
 struct MessageEdge {
   int from = 0;
   int to = 0;
@@ -27,6 +29,15 @@ struct MessageEdge {
 
 /// Edges ordered by sender, receiver, kind. Activations follow Stage::next after an F; input gradients follow
 /// Stage::previous after a B or I. Stages on one rank need no message.
-[[nodiscard]] std::vector<MessageEdge> message_edges(const schedules::ScheduleTable& table);
+/// Messages of an edge come in the order of `rows` (its SENDs), or in that of their producers when it is empty.
+[[nodiscard]] std::vector<MessageEdge> message_edges(const schedules::ScheduleTable& table,
+                                                     const schedules::LoweredRows& rows);
+
+/// Whether both ends of every edge agree on the order when the receiver posts its receives in the order of `rows`, or
+/// in that of their use when it is empty: "" if so, else a sentence that names the first message which would meet
+/// another.
+[[nodiscard]] std::string find_order_conflict(const schedules::ScheduleTable& table,
+                                              const std::vector<MessageEdge>& edges,
+                                              const schedules::LoweredRows& rows);
 
 }  // namespace lamina::lowering

@@ -14,7 +14,8 @@ using scenario::ShardingLevel;
 using schedules::ActionType;
 
 RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::WorkModel& work,
-                           const schedules::ScheduleTable& table, const std::vector<MessageEdge>& edges, int rank)
+                           const schedules::ScheduleTable& table, const std::vector<MessageEdge>& edges,
+                           const PrescribedRows& rows, int rank)
     : scenario_(scenario),
       strategy_(scenario.strategy),
       work_(work),
@@ -22,6 +23,9 @@ RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::Work
       edges_(edges),
       rank_(rank),
       role_(tasks_of(scenario.strategy, table, rank, work)) {
+  const auto index = static_cast<std::size_t>(rank);
+  message_gaps_ = rows.messages.empty() ? CommunicationGaps{} : communication_gaps(rows.messages[index]);
+  sharding_gaps_ = rows.sharding.empty() ? CommunicationGaps{} : communication_gaps(rows.sharding[index]);
   const bool replicated = strategy_.data_parallel > 1;
   const ShardingLevel level = strategy_.sharding.level;
   sharded_ = replicated && level != ShardingLevel::kNone;
@@ -34,56 +38,18 @@ RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::Work
 
 graph::Program RoleLowering::lower() {
   add_channels();
-  post_receives();
+  if (strategy_.point_to_point == scenario::PointToPoint::kSeparateStreams) {
+    post_all_receives();
+  }
   reside();
   plan();
   issue_after(kStepStart);
   for (int task = 0; task < static_cast<int>(role_.tasks.size()); ++task) {
     walk(task);
   }
+  exchange(next_action_);
   finish();
   return std::move(builder_.program());
-}
-
-void RoleLowering::add_channels() {
-  for (const MessageEdge& edge : edges_) {
-    if (edge.from == rank_) {
-      channel_to_[{edge.to, edge.gradients}] =
-          builder_.add_channel({edge.to, edge.receiver_channel, true, edge.gradients});
-    } else if (edge.to == rank_) {
-      (void)builder_.add_channel({edge.from, edge.sender_channel, false, edge.gradients});
-    }
-  }
-}
-
-double RoleLowering::message_bytes() const {
-  const bool sliced = strategy_.sequence_parallel || strategy_.sliced_sends;
-  return work_.message.value() / (sliced && !scenario_.model.custom ? strategy_.tensor_parallel : 1);
-}
-
-/// Receives are posted from the start of the step in the order in which the sender produces them, so that a transfer
-/// waits for its sender only.
-void RoleLowering::post_receives() {
-  for (const MessageEdge& edge : edges_) {
-    if (edge.to != rank_) {
-      continue;
-    }
-    for (const Message& message : edge.messages) {
-      graph::Operation receive;
-      receive.kind = OperationKind::kReceive;
-      receive.phase = Phase::kPipeline;
-      receive.traffic = graph::Traffic::kPipeline;
-      receive.stream = builder_.stream(StreamKind::kPipelineReceive, edge.from, edge.gradients);
-      receive.channel = static_cast<std::uint16_t>(edge.receiver_channel);
-      receive.micro_batch = message.micro_batch;
-      receive.stage = message.receiving_stage;
-      receive.layer = -2;
-      receive.bytes = message_bytes();
-      const OperationId id = builder_.add(receive);
-      builder_.take(id, false, MemoryCategory::kBuffers, receive.bytes);
-      receive_[{message.receiving_stage, message.micro_batch, edge.gradients}] = id;
-    }
-  }
 }
 
 /// What stays on the device for the whole step.
@@ -107,6 +73,9 @@ void RoleLowering::reside() {
 
 void RoleLowering::walk(int index) {
   const Task& task = role_.tasks[static_cast<std::size_t>(index)];
+  if (task.first_of_action) {
+    exchange(next_action_++);
+  }
   wait_for_buffers(index);
   if (task.first_of_action) {
     wait_for_inputs(task);
@@ -157,26 +126,15 @@ void RoleLowering::hand_over(const Task& task) {
     return;
   }
   const bool gradients = task.type != ActionType::kForward;
-  const OperationId last = builder_.last_compute();
-  done_[{task.stage, task.micro_batch, gradients}] = last;
-  const schedules::Stage& stage = table_.stages[static_cast<std::size_t>(task.stage)];
-  const int target = gradients ? stage.previous : stage.next;
-  const int to = target < 0 ? rank_ : table_.stages[static_cast<std::size_t>(target)].rank;
-  if (to == rank_) {
+  done_[{task.stage, task.micro_batch, gradients}] = builder_.last_compute();
+  const MessageEnd result{task.stage, task.micro_batch, gradients};
+  if (peer_of(result, true) == rank_) {
     return;
   }
-  graph::Operation send = operation(OperationKind::kSend, Phase::kPipeline, task);
-  send.traffic = graph::Traffic::kPipeline;
-  send.layer = -2;
-  send.stream = builder_.stream(StreamKind::kPipelineSend, to, gradients);
-  send.bytes = message_bytes();
-  send.channel = channel_to_.at({to, gradients});
-  const OperationId id = builder_.add(send);
-  builder_.depend(last, id);
-  builder_.take(last, true, MemoryCategory::kBuffers, send.bytes);
-  builder_.give_back(id, true, MemoryCategory::kBuffers, send.bytes);
-  if (!strategy_.overlap.pipeline) {
-    builder_.hold_compute_for(id);
+  if (strategy_.point_to_point == scenario::PointToPoint::kSeparateStreams) {
+    issue_send(result);
+  } else {
+    results_.push_back(result);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "schedules/schedule.hpp"
 #include "sim/graph/operation_graph.hpp"
+#include "sim/lowering/communication_gaps.hpp"
 #include "sim/lowering/messages.hpp"
 #include "sim/lowering/program_builder.hpp"
 #include "sim/lowering/sharding.hpp"
@@ -16,25 +17,41 @@
 namespace lamina::lowering {
 
 /// Writes the program of one pipeline rank: walks its tasks in issue order and puts restores, reductions, copies and
-/// updates where the plan says. Split over role_lowering.cpp (the walk), compute.cpp, data_parallel.cpp and update.cpp.
+/// updates where the plan says. Split over role_lowering.cpp (the walk), role_messages.cpp, compute.cpp,
+/// data_parallel.cpp and update.cpp.
 class RoleLowering {
  public:
   RoleLowering(const scenario::Scenario& scenario, const model::WorkModel& work, const schedules::ScheduleTable& table,
-               const std::vector<MessageEdge>& edges, int rank);
+               const std::vector<MessageEdge>& edges, const PrescribedRows& rows, int rank);
 
   [[nodiscard]] graph::Program lower();
 
  private:
   // role_lowering.cpp
-  void add_channels();
-  void post_receives();
   void reside();
   void walk(int task);
   void wait_for_inputs(const Task& task);
   void hand_over(const Task& task);
-  [[nodiscard]] double message_bytes() const;
   [[nodiscard]] graph::Operation operation(graph::OperationKind kind, graph::Phase phase, const Task& task) const;
   [[nodiscard]] graph::Operation unit_operation(graph::OperationKind kind, graph::Phase phase, int unit) const;
+
+  // role_messages.cpp
+  /// What an action takes from or gives to another rank: the stage that sends or receives it, and its content.
+  struct MessageEnd {
+    int stage = 0;
+    int micro_batch = 0;
+    bool gradients = false;
+  };
+
+  void add_channels();
+  void post_all_receives();
+  void exchange(std::size_t action);
+  void post_gap(std::size_t action);
+  void issue_send(const MessageEnd& end);
+  void issue_receive(const MessageEnd& end);
+  [[nodiscard]] std::uint16_t message_stream(graph::StreamKind kind, int peer, bool gradients);
+  [[nodiscard]] int peer_of(const MessageEnd& end, bool sends) const;
+  [[nodiscard]] double message_bytes() const;
 
   // compute.cpp
   void compute(int task);
@@ -74,9 +91,11 @@ class RoleLowering {
   const schedules::ScheduleTable& table_;
   const std::vector<MessageEdge>& edges_;
   int rank_;
-  bool sharded_;          ///< optimizer state is cut over the data-parallel group
-  bool whole_weights_;    ///< weights of all units resident
-  bool whole_gradients_;  ///< gradients of all units resident
+  CommunicationGaps message_gaps_;   ///< empty unless the messages are prescribed
+  CommunicationGaps sharding_gaps_;  ///< empty unless restores and reductions are prescribed
+  bool sharded_;                     ///< optimizer state is cut over the data-parallel group
+  bool whole_weights_;               ///< weights of all units resident
+  bool whole_gradients_;             ///< gradients of all units resident
 
   ProgramBuilder builder_;
   RoleTasks role_;
@@ -91,7 +110,9 @@ class RoleLowering {
   std::multimap<int, std::size_t> reduce_of_first_task_;
   std::vector<OperationId> first_operation_;  ///< by task
   std::vector<OperationId> last_operation_;
-  std::map<std::pair<int, bool>, std::uint16_t> channel_to_;       ///< (receiving rank, gradients) -> send channel
+  std::map<std::tuple<int, bool, bool>, std::uint16_t> channel_;  ///< (peer, gradients, sends)
+  std::vector<MessageEnd> results_;                               ///< made by the last actions, not sent yet
+  std::size_t next_action_ = 0;
   std::map<std::tuple<int, int, bool>, OperationId> receive_;      ///< (stage, micro-batch, gradients)
   std::map<std::tuple<int, int, bool>, OperationId> done_;         ///< last operation of finished actions
   std::map<std::pair<int, int>, OperationId> checkpoint_evicted_;  ///< (unit, micro-batch)

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sim/lowering/communication_gaps.hpp"
 #include "sim/lowering/tasks.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -36,5 +37,11 @@ struct DataParallelPlan {
 /// buffers round robin; a restore is issued as soon as its buffer's former content is used up, a reduction before the
 /// buffer is handed over or after the unit's last gradient.
 [[nodiscard]] DataParallelPlan plan_data_parallel(const RoleTasks& role, const scenario::Sharding& sharding);
+
+/// The same as a lowered row prescribes it: under full sharding the units of a stage are restored at its UNSHARD, once
+/// the compute before it is done, and dropped at its RESHARD; gradients are reduced at REDUCE_GRAD. Stages that the row
+/// does not mention stay resident from the start, and are reduced after their last gradient.
+[[nodiscard]] DataParallelPlan plan_as_prescribed(const RoleTasks& role, const scenario::Sharding& sharding,
+                                                  const CommunicationGaps& gaps);
 
 }  // namespace lamina::lowering

@@ -63,6 +63,10 @@ scenario::Node small_node() {
 
 }  // namespace
 
+scenario::PluginChoice choose_schedule(const std::string& name) {
+  return choose(pipeline::builtin_catalogs().schedules, name);
+}
+
 scenario::Scenario small_scenario() {
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
   scenario::Scenario scenario;
@@ -83,6 +87,25 @@ scenario::Scenario small_scenario() {
   scenario.strategy.schedule = choose(catalogs.schedules, "accumulate");
   scenario.simulation.cost_model = choose(catalogs.cost_models, "roofline");
   scenario.simulation.collective_algorithm = "ring";
+  return scenario;
+}
+
+scenario::Scenario delayed_scenario(int ranks, int layers, double delay) {
+  scenario::Scenario scenario = small_scenario();
+  scenario.model.layers = layers;
+  scenario.model.custom = scenario::CustomModel{};
+  scenario.model.custom->forward = Seconds(1);
+  scenario.model.custom->input_gradient = Seconds(1);
+  scenario.model.custom->weight_gradient = Seconds(1);
+  scenario.model.custom->message = Bytes(1);
+  scenario.cluster.node.devices = 1;
+  scenario.cluster.node.nics = 1;
+  scenario.cluster.node.device_link_domain = 1;
+  scenario.cluster.node.device_link.latency = Seconds(0);
+  scenario.cluster.nodes = ranks;
+  scenario.cluster.network = {"delay", "", BytesPerSecond(1e12), Seconds(delay), Seconds(0), 1.0};
+  scenario.strategy.pipeline_parallel = ranks;
+  scenario.strategy.schedule = choose_schedule("one_forward_one_backward");
   return scenario;
 }
 
