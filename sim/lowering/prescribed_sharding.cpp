@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "sim/lowering/sharding.hpp"
 
@@ -94,18 +95,15 @@ class Prescription {
   }
 
   void add_unmentioned(bool prefetch, std::vector<Restore>& result) const {
-    std::map<int, bool> mentioned;
-    for (const Restore& restore : result) {
-      mentioned[role_.units[static_cast<std::size_t>(restore.unit)].stage] = true;
-    }
-    std::map<int, bool> stages;
+    std::set<int> stages;
     for (const Unit& unit : role_.units) {
-      stages[unit.stage] = true;
+      stages.insert(unit.stage);
     }
-    for (const auto& [stage, present] : stages) {
-      if (!mentioned.contains(stage)) {
-        add_restores(stage, kStepStart, count() - 1, prefetch, result);
-      }
+    for (const Restore& restore : result) {
+      stages.erase(role_.units[static_cast<std::size_t>(restore.unit)].stage);
+    }
+    for (const int stage : stages) {
+      add_restores(stage, kStepStart, count() - 1, prefetch, result);
     }
   }
 

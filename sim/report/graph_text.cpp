@@ -78,7 +78,7 @@ std::string waits(const graph::OperationGraph& graph, std::size_t program, std::
 std::string graph_text_head(const graph::OperationGraph& graph, const std::string& name) {
   return fmt::format(
       "# {}: operation graph, {} pipeline ranks, {} operations\n"
-      "# rank.number  [stream]  action  description  amount  after what (besides its stream)  with which other end  "
+      "# rank.number [stream]  action  description, amount  after what (besides its stream)  with which other end  "
       "memory\n",
       name, graph.programs.size(), whole(static_cast<double>(graph.size())));
 }
@@ -98,8 +98,9 @@ std::string to_graph_text(const graph::OperationGraph& graph, std::size_t progra
   const auto memory = memory_texts(owner);
   for (std::uint32_t i = 0; i < owner.operations.size(); ++i) {
     const Operation& operation = owner.operations[i];
-    text += fmt::format("{}.{}  [{}]  {}  {}  {}{}{}\n", program, i, operation.stream, action_name(operation, owner),
-                        describe(operation, owner), amount(operation), waits(graph, program, i, before[i]), memory[i]);
+    text += fmt::format("{:<8} [{}]  {:<12} {}, {}{}{}\n", fmt::format("{}.{}", program, i), operation.stream,
+                        action_name(operation, owner), describe(operation, owner), amount(operation),
+                        waits(graph, program, i, before[i]), memory[i]);
   }
   return text;
 }

@@ -48,6 +48,19 @@ TEST(Run, GivesTheSameBytesTwice) {
   }
 }
 
+TEST(Run, DumpsTheGraphOfEveryRankInsteadOfAReport) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_scenario());
+  const Outcome outcome = lamina({"run", file, "--dump-graph"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("# small: operation graph"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nrank 0: "));
+  EXPECT_THAT(outcome.out, HasSubstr("0F0"));
+  EXPECT_EQ(outcome.out, lamina({"run", file, "--dump-graph"}).out);
+  EXPECT_EQ(lamina({"run", file, "--dump-graph", "--format", "json"}).code, 2);
+  EXPECT_EQ(lamina({"run", file, "--dump-graph", "-o", (folder.path() / "out").string()}).code, 2);
+}
+
 TEST(Run, SetChangesTheScenario) {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_scenario());
