@@ -217,11 +217,11 @@ std::string advice(const Source& source, const ScheduleTable& table, int model_c
   if (has_type(table, ActionType::kWeightGradient) && !has_type(table, ActionType::kInputGradient)) {
     return "W with I, the input gradient; older PyTorch versions wrote it as B (and B as BW)";
   }
-  if (model_copies == 1 && table.stages.size() % 2 == 0) {
+  if (model_copies == 1 && table.stages.size() == 2 * table.actions.size()) {
     ScheduleTable two = table;
     place_stages(source, 2, two);
     if (!find_fault(two)) {
-      return "this file with model_copies: 2, for two copies of the model that run opposite ways";
+      return "if these are two copies of the model that run opposite ways (DualPipe): model_copies: 2";
     }
   }
   return "";
