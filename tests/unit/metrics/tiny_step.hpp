@@ -24,8 +24,8 @@ class TinyStep {
     using graph::StreamKind;
     for (graph::Program& program : programs_) {
       for (const StreamKind kind :
-           {StreamKind::kCompute, StreamKind::kPipelineSend, StreamKind::kPipelineReceive, StreamKind::kData,
-            StreamKind::kTensor, StreamKind::kHostIn, StreamKind::kHostOut}) {
+           {StreamKind::kCompute, StreamKind::kPipeline, StreamKind::kPipelineSend, StreamKind::kPipelineReceive,
+            StreamKind::kData, StreamKind::kTensor, StreamKind::kHostIn, StreamKind::kHostOut}) {
         program.streams.push_back({kind, "stream"});  // numbered like StreamKind
       }
       program.channels.resize(2 * programs_.size());
