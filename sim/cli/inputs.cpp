@@ -1,7 +1,6 @@
 #include "sim/cli/inputs.hpp"
 
 #include <algorithm>
-#include <map>
 #include <system_error>
 #include <utility>
 
@@ -31,19 +30,6 @@ std::vector<std::filesystem::path> scenarios_in(const std::filesystem::path& fol
   return result;
 }
 
-const std::map<std::string, std::string>& short_forms() {
-  static const std::map<std::string, std::string> table = {
-      {"dp", "strategy.data_parallel"},
-      {"pp", "strategy.pipeline_parallel"},
-      {"tp", "strategy.tensor_parallel"},
-      {"sp", "strategy.sequence_parallel"},
-      {"mbs", "strategy.micro_batch_size"},
-      {"gbs", "strategy.global_batch"},
-      {"micro_batches", "strategy.micro_batches"},
-  };
-  return table;
-}
-
 }  // namespace
 
 std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& arguments) {
@@ -68,9 +54,7 @@ std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& 
       throw UsageError(
           fmt::format("--set takes key=value, for example strategy.micro_batches=64; got \"{}\"", argument));
     }
-    const std::string key = argument.substr(0, equals);
-    const auto known = short_forms().find(key);
-    result.push_back({known == short_forms().end() ? key : known->second, argument.substr(equals + 1)});
+    result.push_back({argument.substr(0, equals), argument.substr(equals + 1)});
   }
   return result;
 }

@@ -12,7 +12,7 @@ namespace lamina::cli {
 /// @throws UsageError for a folder without scenarios, EnvironmentError for one that cannot be read
 [[nodiscard]] std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& arguments);
 
-/// "key=value" each; the field's short forms of a key (tp, pp, dp, mbs, ...) are replaced by the scenario's own.
+/// "key=value" each.
 /// @throws UsageError when there is no key or no "="
 [[nodiscard]] std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments);
 

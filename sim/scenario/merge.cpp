@@ -9,6 +9,7 @@
 
 #include "sim/catalog/catalog.hpp"
 #include "sim/scenario/fault.hpp"
+#include "sim/scenario/reader.hpp"
 
 namespace lamina::scenario {
 namespace {
@@ -37,13 +38,15 @@ std::string join(const std::vector<std::string>& parts, std::size_t first) {
 }
 
 std::vector<std::string> key_path(const std::string& key, const Position& position) {
-  std::string full = key;
+  std::vector<std::string> parts = split_path(key);
   for (const Alias& alias : override_aliases()) {
-    if (alias.name == key) {
-      full = alias.key;
+    if (alias.name == parts.front()) {
+      const std::vector<std::string> full = split_path(alias.key);
+      parts.erase(parts.begin());
+      parts.insert(parts.begin(), full.begin(), full.end());
+      break;
     }
   }
-  std::vector<std::string> parts = split_path(full);
   const bool empty_part = std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
   if (empty_part || parts.size() > static_cast<std::size_t>(kDeepestNesting)) {
     fail(position.location(), "",
@@ -51,6 +54,31 @@ std::vector<std::string> key_path(const std::string& key, const Position& positi
           "for example strategy.micro_batches=8 or tp=4"});
   }
   return parts;
+}
+
+/// "strategy.recompute" for "recompute", which is not a key of the scenario itself but of one of its sections only.
+std::string path_of_nested(const Schema& schema, const Section& top, const std::string& key) {
+  std::string found;
+  for (const KeySpec& spec : top.keys) {
+    const bool has = spec.kind == ValueKind::kSection && schema.section(spec.target).find(key) != nullptr;
+    if (has && !found.empty()) {
+      return "";
+    }
+    found = has ? fmt::format("{}.{}", spec.name, key) : found;
+  }
+  return found;
+}
+
+void refuse_key_without_section(const Schema& schema, const std::vector<std::string>& path, const Override& change,
+                                const Position& position) {
+  const Section& top = schema.section("scenario");
+  if (top.find(path.front()) != nullptr) {
+    return;
+  }
+  if (const std::string nested = path_of_nested(schema, top, path.front()); !nested.empty()) {
+    fail(position.location(), change.key.substr(0, 80),
+         {"There is no such key.", "", enumerate(top.key_names()), nested});
+  }
 }
 
 /// The mapping under `key`, made or unfolded where needed.
@@ -106,6 +134,7 @@ void apply_override(const Schema& schema, Tree& root, const Override& change) {
   Tree value = parse_yaml(change.value, source, false);
   value.position = position;
   const std::vector<std::string> path = key_path(change.key, position);
+  refuse_key_without_section(schema, path, change, position);
   const Section* section = &schema.section("scenario");
   Tree* parent = &root;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "sim/catalog/catalog.hpp"
+#include "sim/catalog/likely_name.hpp"
 #include "sim/error/error.hpp"
 #include "sim/scenario/merge.hpp"
 #include "sim/units/parse.hpp"
@@ -188,7 +189,7 @@ std::string read_word(const KeySpec& spec, const Tree& value, const std::string&
   if (!known) {
     fail(value.position.location(), path,
          {"The value is none of the choices.", describe(value), enumerate(spec.choices),
-          catalog::nearest_name(value.text, spec.choices)});
+          catalog::likely_name(value.text, spec.choices)});
   }
   return value.text;
 }
@@ -280,7 +281,7 @@ PluginChoice read_plugin(const Schema& schema, std::string_view kind, const Tree
   if (!name.is_scalar() || std::find(names.begin(), names.end(), name.text) == names.end()) {
     fail(name.position.location(), path,
          {fmt::format("There is no such {}.", kind), describe(name), enumerate(names),
-          catalog::nearest_name(name.text, names)});
+          catalog::likely_name(name.text, names)});
   }
   PluginChoice choice;
   choice.name = name.text;

@@ -120,7 +120,12 @@ std::vector<Alias> override_aliases() {
   return {{"dp", "strategy.data_parallel"},
           {"pp", "strategy.pipeline_parallel"},
           {"tp", "strategy.tensor_parallel"},
-          {"mbs", "strategy.micro_batch_size"}};
+          {"sp", "strategy.sequence_parallel"},
+          {"mbs", "strategy.micro_batch_size"},
+          {"gbs", "strategy.global_batch"},
+          {"micro_batches", "strategy.micro_batches"},
+          {"schedule", "strategy.schedule"},
+          {"schedule_file", "strategy.schedule_file"}};
 }
 
 std::vector<CatalogueKind> catalogue_kinds() {

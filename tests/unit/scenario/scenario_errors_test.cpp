@@ -247,5 +247,14 @@ TEST(ScenarioErrors, TrainingAndReferenceAreChecked) {
   EXPECT_EQ(fault_of(with_more("reference: {source: s, values: 3}\n")).read, "\"3\"");
 }
 
+TEST(ScenarioErrors, SuggestOurNamesForThoseOfOtherTools) {
+  EXPECT_EQ(fault_of(good_scenario(), {{"schedule", "1f1b"}}).nearest, "one_forward_one_backward");
+  EXPECT_EQ(fault_of(good_scenario(), {{"schedule", "looped-BFS"}}).nearest, "layered_modular");
+  EXPECT_EQ(fault_of(good_scenario(), {{"strategy.sharding", "zero-3"}}).nearest, "full");
+  EXPECT_EQ(fault_of(good_scenario(), {{"strategy.sharding", "fsdp"}}).nearest, "full");
+  EXPECT_EQ(fault_of(good_scenario(), {{"schedule", "acumulate"}}).nearest, "accumulate");
+  EXPECT_EQ(fault_of(good_scenario(), {{"schedule", "zbv"}}).nearest, "") << "not among the fixture's schedules";
+}
+
 }  // namespace
 }  // namespace lamina::scenario

@@ -25,6 +25,22 @@ TEST(ScenarioOverride, KnowsTheShortForms) {
   EXPECT_EQ(strategy.micro_batch_size, 3);
 }
 
+TEST(ScenarioOverride, TakesScheduleForTheStrategysScheduleAndItsParameters) {
+  EXPECT_EQ(load(good_scenario(), {{"schedule", "accumulate"}}).strategy.schedule.name, "accumulate");
+  const Scenario scenario =
+      load(good_scenario(), {{"schedule", "layered_modular"}, {"schedule.layers_per_chunk", "2"}});
+  EXPECT_EQ(scenario.strategy.schedule.parameters.integer("layers_per_chunk"), 2);
+  EXPECT_EQ(load(good_scenario(), {{"schedule_file", "a/x.csv"}}).strategy.schedule_file->path, "a/x.csv");
+}
+
+TEST(ScenarioOverride, SuggestsTheSectionOfAKeyThatIsGivenWithoutOne) {
+  const error::ScenarioFault fault = fault_of(good_scenario(), {{"recompute", "full"}});
+  EXPECT_EQ(fault.key, "recompute");
+  EXPECT_EQ(fault.nearest, "strategy.recompute");
+  EXPECT_EQ(fault_of(good_scenario(), {{"fold", "false"}}).nearest, "simulation.fold");
+  EXPECT_EQ(fault_of(good_scenario(), {{"nonsense", "1"}}).nearest, "");
+}
+
 TEST(ScenarioOverride, ShortFormsAreForTheCommandLineOnly) {
   EXPECT_EQ(fault_of(with_line(8, "  tp: 2")).key, "strategy.tp");
 }
