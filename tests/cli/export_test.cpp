@@ -87,6 +87,36 @@ TEST(ExportPyTorchCsv, KeepsAsManyStagesResidentAsToldOrAsTheScenarioSays) {
   EXPECT_EQ(unshards({"--set", "strategy.sharding.look_ahead_stages=1"}), 2 * (2 * 16 - 1));
 }
 
+// The file's own communication is written, not what PyTorch's passes would add (UNSHARD and REDUCE_GRAD).
+TEST(ExportPyTorchCsv, WritesTheCommunicationOfAFileThatPrescribesIt) {
+  const TemporaryFolder folder;
+  const std::string lowered =
+      "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0F2,0SEND_F2,0RECV_B1,0B1,0F3,0SEND_F3,0RECV_B2,0B2,0RECV_B3,0B3\n"
+      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2,1RECV_F3,1F3,1B3,1SEND_B3\n";
+  ASSERT_FALSE(folder.file("odd.csv", lowered).empty());
+  const std::string file =
+      folder.file("small.yaml", small_scenario_with("schedule: layered_modular", "schedule_file: odd.csv"));
+  EXPECT_EQ(lamina({"export", "pytorch-csv", file}).out, kTable);
+  EXPECT_EQ(lamina({"export", "pytorch-csv", file, "--lowered"}).out, lowered);
+  const Outcome outcome = lamina({"export", "pytorch-csv", file, "--lowered", "--resident-stages", "2"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("has its own communication"));
+}
+
+TEST(ExportPyTorchCsv, WhatItWritesIsTheScheduleFileOfAScenario) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("small.yaml", small_scenario());
+  const std::string table = (folder.path() / "table.csv").string();
+  for (const std::string form : {"-q", "--lowered"}) {
+    ASSERT_EQ(lamina({"export", "pytorch-csv", file, form, "-o", table}).code, 0);
+    const std::string again =
+        folder.file("again.yaml", small_scenario_with("schedule: layered_modular", "schedule_file: table.csv"));
+    const Outcome outcome = lamina({"export", "pytorch-csv", again, form});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, read_file(table));
+  }
+}
+
 TEST(ExportPyTorchCsv, ScenariosThatCannotRunAreInfeasible) {
   const TemporaryFolder folder;
   const Outcome outcome = lamina({"export", "pytorch-csv", folder.file("small.yaml", small_scenario()), "--set",
