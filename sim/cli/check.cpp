@@ -138,7 +138,7 @@ ExitCode check(const CheckOptions& options, Session& session) {
 Command add_check(CLI::App& root) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* parser = root.add_subcommand("check", "Validate scenarios and schedules without running");
-  parser->add_option("FILE", options->inputs, "Scenario files, folders of them, or schedules (*.csv)")
+  parser->add_option("FILE", options->inputs, "Scenario files, folders of them, or schedules\n(*.csv)")
       ->required()
       ->type_name("");
   parser->add_option("--set", options->overrides, "Change one key of every scenario; repeatable")

@@ -251,7 +251,7 @@ Command add_run(CLI::App& root) {
       ->capture_default_str();
   parser->add_flag("--no-fold", options->no_fold, "Replay every rank, not one of each class");
   parser->add_flag("--dump-graph", options->dump_graph,
-                   "Print the operations of every pipeline rank, with what they\nwait for, instead of a report");
+                   "Print what every pipeline rank executes, with\nits dependencies, instead of a report");
   parser->footer(kExamples);
   return {parser, [options](Session& session) { return run(*options, session); }};
 }
