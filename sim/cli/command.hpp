@@ -29,6 +29,7 @@ struct Command {
 [[nodiscard]] Command add_run(CLI::App& root);
 [[nodiscard]] Command add_check(CLI::App& root);
 [[nodiscard]] Command add_explain(CLI::App& root);
+[[nodiscard]] Command add_draw(CLI::App& root);
 [[nodiscard]] Command add_export(CLI::App& root);
 [[nodiscard]] Command add_list(CLI::App& root);
 

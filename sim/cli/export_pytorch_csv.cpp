@@ -2,7 +2,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,22 +45,6 @@ struct CsvOptions {
   int resident_stages = 0;  ///< 0: as the scenario says
 };
 
-/// The output names a file that may be replaced, or that does not exist yet.
-void check_output(const CsvOptions& options, const std::filesystem::path& output) {
-  std::error_code failure;
-  const std::filesystem::file_status found = std::filesystem::status(output, failure);
-  if (output.filename().empty() || std::filesystem::is_directory(found)) {
-    throw UsageError(fmt::format("{} is a folder; -o takes the name of a file", output.string()));
-  }
-  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
-    throw UsageError(
-        fmt::format("{} is no ordinary file; without -o the table goes to standard output", output.string()));
-  }
-  if (std::filesystem::equivalent(options.input, output, failure)) {
-    throw UsageError(fmt::format("-o would replace the scenario {}", options.input));
-  }
-}
-
 tl::expected<std::string, error::Infeasible> table_text(const CsvOptions& options, const scenario::Scenario& scenario,
                                                         const pipeline::Catalogs& catalogs) {
   if (auto fits = pipeline::check_least_size(scenario); !fits) {
@@ -91,7 +74,7 @@ ExitCode export_table(const CsvOptions& options, Session& session) {
   }
   const std::filesystem::path output(options.output);
   if (!options.output.empty()) {
-    check_output(options, output);
+    check_output_file(output, {options.input});
   }
   const auto catalogs = pipeline::builtin_catalogs();
   const auto scenario = load_scenario(options.input, scenario::find_catalogue(), pipeline::plugins_of(catalogs),
@@ -105,9 +88,7 @@ ExitCode export_table(const CsvOptions& options, Session& session) {
     session.results.write(*text);
     return ExitCode::kDone;
   }
-  const std::filesystem::path folder = output.has_parent_path() ? output.parent_path() : ".";
-  prepare_output_folder(folder);
-  write_files(folder, {{output.filename().string(), *text}});
+  write_file(output, *text);
   spdlog::info("wrote {}", output.string());
   return ExitCode::kDone;
 }

@@ -26,6 +26,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml --format json
   lamina check my.yaml                      is it valid?
   lamina explain my.yaml                    every derived number and its formula
+  lamina draw my.yaml -o step.svg           a picture of the step
   lamina export pytorch-csv my.yaml         its schedule, for PyTorch
   lamina list schedules                     what scenarios can name
   lamina run --help                         more on one command)";
@@ -75,8 +76,8 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root), add_check(root), add_explain(root), add_export(root),
-                                         add_list(root)};
+  const std::vector<Command> commands = {add_run(root),  add_check(root),  add_explain(root),
+                                         add_draw(root), add_export(root), add_list(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "sim/cli/command.hpp"
 #include "sim/cli/signals.hpp"
 #include "sim/error/error.hpp"
 
@@ -63,6 +64,29 @@ void prepare_output_folder(const std::filesystem::path& folder) {
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     fail("write into output folder", folder, errno);
   }
+}
+
+void check_output_file(const std::filesystem::path& file, const std::vector<std::string>& inputs) {
+  std::error_code failure;
+  const std::filesystem::file_status found = std::filesystem::status(file, failure);
+  if (file.filename().empty() || std::filesystem::is_directory(found)) {
+    throw UsageError(fmt::format("{} is a folder; -o takes the name of a file", file.string()));
+  }
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    throw UsageError(
+        fmt::format("{} is no ordinary file; without -o the result goes to standard output", file.string()));
+  }
+  for (const std::string& input : inputs) {
+    if (std::filesystem::equivalent(input, file, failure)) {
+      throw UsageError(fmt::format("-o would replace {}", input));
+    }
+  }
+}
+
+void write_file(const std::filesystem::path& file, const std::string& content) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  prepare_output_folder(folder);
+  write_files(folder, {{file.filename().string(), content}});
 }
 
 void write_files(const std::filesystem::path& folder, const std::vector<OutputFile>& files) {

@@ -16,6 +16,13 @@ struct OutputFile {
 /// @throws EnvironmentError with the system's reason
 void prepare_output_folder(const std::filesystem::path& folder);
 
+/// Checks that `file` can be written as a result of `inputs`: no folder, no device, none of the inputs.
+/// @throws UsageError with the reason
+void check_output_file(const std::filesystem::path& file, const std::vector<std::string>& inputs);
+
+/// write_files for one file; creates its folder.
+void write_file(const std::filesystem::path& file, const std::string& content);
+
 /// Replaces existing files of these names. After an error, or SIGINT or SIGTERM, no temporary file is left and no file
 /// is half written.
 /// @throws EnvironmentError with file and reason (disk full, permission)

@@ -40,7 +40,8 @@ const std::map<std::string, Rooms>& allowed() {
       {"metrics", {"deployment", "timeline", "model", "report"}},
       {"pipeline", {"metrics", "replay", "symmetry", "lowering", "topologies", "schedules"}},
       {"explain", {"pipeline"}},
-      {"cli", {"pipeline", "explain"}},
+      {"draw", {"schedules", "deployment", "timeline", "report"}},
+      {"cli", {"pipeline", "explain", "draw"}},
   };
   return table;
 }

@@ -119,6 +119,12 @@ class UnitTimeLowering {
     return longest;
   }
 
+  /// Of the action at a position of a rank's row.
+  [[nodiscard]] const timeline::Span& span_of(const timeline::Timeline& timeline, std::size_t rank,
+                                              std::size_t position) const {
+    return timeline.spans[rank][operation_of_[rank][position]];
+  }
+
   Scene scene;
 
  private:

@@ -1,0 +1,61 @@
+#include "sim/draw/svg_text.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/report/text.hpp"
+
+namespace lamina::draw {
+
+std::string decimal(double value) {
+  std::string text = fmt::format("{:.2f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') {
+    text.pop_back();
+  }
+  return text == "-0" ? "0" : text;
+}
+
+std::string escaped(std::string_view text) {
+  std::string line = report::printable(text);
+  for (const std::string_view forbidden : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {  // U+FFFE and U+FFFF
+    for (auto at = line.find(forbidden); at != std::string::npos; at = line.find(forbidden, at)) {
+      line.replace(at, forbidden.size(), "?");
+    }
+  }
+  std::string result;
+  for (const char character : line) {
+    switch (character) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += character;
+    }
+  }
+  return result;
+}
+
+std::string text_element(double x, double y, std::string_view text, const TextStyle& style) {
+  const char* anchor = "";
+  if (style.anchor != Anchor::kStart) {
+    anchor = style.anchor == Anchor::kMiddle ? " text-anchor=\"middle\"" : " text-anchor=\"end\"";
+  }
+  return fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{}{}>{}</text>\n", decimal(x), decimal(y),
+                     decimal(style.size), style.fill, anchor, style.bold ? " font-weight=\"bold\"" : "", escaped(text));
+}
+
+double baseline(double centre, double size) {
+  constexpr double kHalfDigitHeight = 0.36;  // of Helvetica and DejaVu Sans
+  return centre + kHalfDigitHeight * size;
+}
+
+}  // namespace lamina::draw
