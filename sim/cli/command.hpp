@@ -32,5 +32,6 @@ struct Command {
 [[nodiscard]] Command add_draw(CLI::App& root);
 [[nodiscard]] Command add_export(CLI::App& root);
 [[nodiscard]] Command add_list(CLI::App& root);
+[[nodiscard]] Command add_trace(CLI::App& root);
 
 }  // namespace lamina::cli

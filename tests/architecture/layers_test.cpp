@@ -41,7 +41,8 @@ const std::map<std::string, Rooms>& allowed() {
       {"pipeline", {"metrics", "replay", "symmetry", "lowering", "topologies", "schedules"}},
       {"explain", {"pipeline"}},
       {"draw", {"schedules", "deployment", "timeline", "report"}},
-      {"cli", {"pipeline", "explain", "draw"}},
+      {"trace", {"replay", "schedules", "report"}},
+      {"cli", {"pipeline", "explain", "draw", "trace"}},
   };
   return table;
 }
@@ -52,9 +53,9 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"simgrid/", {"replay"}},
       {"xbt/", {"replay"}},
       {"yaml-cpp/", {"scenario"}},
-      {"nlohmann/", {"scenario", "report"}},
+      {"nlohmann/", {"scenario", "report", "trace"}},
       {"google/protobuf/", {"report"}},
-      {"zlib.h", {"report"}},
+      {"zlib.h", {"report", "trace"}},
       {"CLI/", {"cli"}},
       {"spdlog/", {"cli"}},
       {"boost/", {"graph", "lowering", "deployment", "symmetry", "replay", "metrics", "topologies"}},

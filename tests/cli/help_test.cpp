@@ -47,7 +47,9 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                                          std::vector<std::string>{"check"}, std::vector<std::string>{"explain"},
                                          std::vector<std::string>{"export"},
                                          std::vector<std::string>{"export", "pytorch-csv"},
-                                         std::vector<std::string>{"draw"}, std::vector<std::string>{"list"}),
+                                         std::vector<std::string>{"draw"}, std::vector<std::string>{"list"},
+                                         std::vector<std::string>{"trace"},
+                                         std::vector<std::string>{"trace", "replay"}),
                          [](const auto& test) {
                            std::string name = "lamina";
                            for (const std::string& word : test.param) {
@@ -59,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
 
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
-  for (const char* command : {"run", "check", "explain", "draw", "export", "list"}) {
+  for (const char* command : {"run", "check", "explain", "draw", "export", "list", "trace"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
   }
 }
