@@ -147,8 +147,7 @@ Command add_trace(CLI::App& root) {
   CLI::App* parser = root.add_subcommand("trace", "Replay the measured operations of a real job");
   parser->require_subcommand(1);
   parser->footer(kExamples);
-  CLI::App* replay = parser->add_subcommand(
-      "replay", "Replay measured operation times in a schedule's order and compare\nwith the measured pipeline");
+  CLI::App* replay = parser->add_subcommand("replay", "Replay a trace under a schedule and compare");
   replay->fallthrough();
   replay->add_option("FILE", options->inputs, "Trace files (CSV, also gzip), one job each")->required()->type_name("");
   replay->add_option("--format", options->format, "console, json or csv")
