@@ -157,7 +157,7 @@ void add_steps(Page& page, const Comparison& comparison) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::abs(comparison.steps[a].relative_error()) > std::abs(comparison.steps[b].relative_error());
   });
-  const std::vector<std::size_t> widths = {12, 12, 12, 12, 18, 11};
+  const std::vector<std::size_t> widths = {10, 12, 12, 12, 18, 11};
   page.line();
   page.heading("Steps that differ most", order.size() > kShown ? "all of them: --format csv" : "");
   page.line(report::table_row({"  step", "measured", "replayed", "error", "without stragglers", "balanced"}, widths));

@@ -12,7 +12,7 @@
 #include "sim/catalog/catalog.hpp"
 #include "sim/report/text.hpp"
 #include "sim/scenario/fault.hpp"
-#include "sim/trace/csv.hpp"
+#include "sim/trace/row_reader.hpp"
 
 namespace lamina::trace {
 namespace {
@@ -56,14 +56,14 @@ constexpr std::array<LayoutNames, 2> kLayouts = {{
     {{"process_name", "thread_name", "step", "op", "start_us", "dur_us", "mb_id"}, "model_chunk", true, 1e-6},
 }};
 
-std::vector<std::string_view> missing(const CsvReader& reader, const LayoutNames& names) {
+std::vector<std::string_view> missing(const RowReader& reader, const LayoutNames& names) {
   std::vector<std::string_view> result;
   std::copy_if(names.needed.begin(), names.needed.end(), std::back_inserter(result),
                [&](std::string_view name) { return reader.column(name) < 0; });
   return result;
 }
 
-Layout find_layout(const CsvReader& reader, const std::string& file) {
+Layout find_layout(const RowReader& reader, const std::string& file) {
   const auto fewest = std::min_element(kLayouts.begin(), kLayouts.end(), [&](const auto& a, const auto& b) {
     return missing(reader, a).size() < missing(reader, b).size();
   });
@@ -95,7 +95,7 @@ Layout find_layout(const CsvReader& reader, const std::string& file) {
 }
 
 /// The number after `word` in a name: 3 in "PP rank 3, TP rank 0" after "PP rank".
-int number_after(const CsvReader& reader, int column, std::string_view word) {
+int number_after(const RowReader& reader, int column, std::string_view word) {
   const std::string_view text = reader.field(column);
   std::size_t at = text.find(word);
   int value = -1;
@@ -130,7 +130,7 @@ std::vector<EventKind> kinds_of(std::string_view type) {
   return result;
 }
 
-Event read_event(const CsvReader& reader, const Layout& layout, bool computes) {
+Event read_event(const RowReader& reader, const Layout& layout, bool computes) {
   const auto whole = [&reader](int column, std::int64_t least, std::int64_t most) {
     return reader.integer(column, least, most);
   };
@@ -163,7 +163,7 @@ Event read_event(const CsvReader& reader, const Layout& layout, bool computes) {
 }  // namespace
 
 std::vector<Event> read_events(std::string_view text, const std::string& file) {
-  CsvReader reader(text, file);
+  RowReader reader(text, file);
   const Layout layout = find_layout(reader, file);
   std::vector<Event> result;
   while (reader.next()) {

@@ -9,11 +9,11 @@
 namespace lamina::trace {
 
 /// Rows of a CSV text (RFC 4180) with a header line; a view, nothing is copied except quoted fields.
-class CsvReader {
+class RowReader {
  public:
   /// Reads the header. Comment lines (#) before it and a byte order mark are passed over.
   /// @throws ScenarioError for a text without header
-  CsvReader(std::string_view text, std::string file);
+  RowReader(std::string_view text, std::string file);
 
   [[nodiscard]] const std::vector<std::string>& header() const { return header_; }
 

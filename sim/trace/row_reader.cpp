@@ -1,4 +1,4 @@
-#include "sim/trace/csv.hpp"
+#include "sim/trace/row_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -30,7 +30,7 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
-CsvReader::CsvReader(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
+RowReader::RowReader(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text_.starts_with(kByteOrderMark)) {
     text_.remove_prefix(kByteOrderMark.size());
@@ -47,12 +47,12 @@ CsvReader::CsvReader(std::string_view text, std::string file) : text_(text), fil
   scenario::fail({file_, 0, 0}, "", {.problem = "The file is empty.", .allowed = "a CSV text with a header line"});
 }
 
-int CsvReader::column(std::string_view name) const {
+int RowReader::column(std::string_view name) const {
   const auto found = std::find(header_.begin(), header_.end(), name);
   return found == header_.end() ? -1 : static_cast<int>(found - header_.begin());
 }
 
-bool CsvReader::next() {
+bool RowReader::next() {
   while (next_line()) {
     if (line_.empty()) {
       continue;
@@ -67,7 +67,7 @@ bool CsvReader::next() {
   return false;
 }
 
-double CsvReader::number(int column) const {
+double RowReader::number(int column) const {
   const std::string_view text = field(column);
   double value = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -77,7 +77,7 @@ double CsvReader::number(int column) const {
   return value;
 }
 
-std::int64_t CsvReader::integer(int column, std::int64_t least, std::int64_t most) const {
+std::int64_t RowReader::integer(int column, std::int64_t least, std::int64_t most) const {
   const double value = number(column);
   if (value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most)) {
     refuse(column, "This is not a number of its kind.", fmt::format("a whole number from {} to {}", least, most));
@@ -85,13 +85,13 @@ std::int64_t CsvReader::integer(int column, std::int64_t least, std::int64_t mos
   return static_cast<std::int64_t>(value);
 }
 
-void CsvReader::refuse(int column, std::string problem, std::string allowed) const {
+void RowReader::refuse(int column, std::string problem, std::string allowed) const {
   const Field& field = fields_[static_cast<std::size_t>(column)];
   refuse_line(field.start, fmt::format("{}: {}", header_[static_cast<std::size_t>(column)], std::move(problem)),
               shown(field.text), std::move(allowed));
 }
 
-bool CsvReader::next_line() {
+bool RowReader::next_line() {
   if (text_.empty()) {
     return false;
   }
@@ -105,7 +105,7 @@ bool CsvReader::next_line() {
   return true;
 }
 
-void CsvReader::split() {
+void RowReader::split() {
   fields_.clear();
   unquoted_.clear();
   std::size_t start = 0;
@@ -125,7 +125,7 @@ void CsvReader::split() {
 }
 
 /// Reads the quoted field that starts at `start`; returns where its comma stands, or the line's end.
-std::size_t CsvReader::split_quoted(std::size_t start) {
+std::size_t RowReader::split_quoted(std::size_t start) {
   std::string content;
   std::size_t at = start + 1;
   while (at < line_.size()) {
@@ -148,7 +148,7 @@ std::size_t CsvReader::split_quoted(std::size_t start) {
   return at + 1;
 }
 
-void CsvReader::refuse_line(std::size_t at, std::string problem, std::string read, std::string allowed) const {
+void RowReader::refuse_line(std::size_t at, std::string problem, std::string read, std::string allowed) const {
   scenario::fail({file_, line_number_, static_cast<int>(at) + 1}, "",
                  {.problem = std::move(problem), .read = std::move(read), .allowed = std::move(allowed)});
 }
