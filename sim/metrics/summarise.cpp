@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/metrics/activity_counts.hpp"
 #include "sim/metrics/critical_path.hpp"
 #include "sim/metrics/links.hpp"
 #include "sim/metrics/memory.hpp"
@@ -43,11 +44,23 @@ bool is_slower(const report::RoleTimes& candidate, const report::RoleTimes& best
   return candidate.tail_s < best.tail_s - slack;
 }
 
-std::vector<Role> roles(const Step& step, const StepTimes& times, const std::vector<report::Memory>& memory) {
+void add_counts(Role& role, const graph::Program& program) {
+  role.flops = flops_of(program);
+  const ActivityCounts counts = counts_of(program);
+  role.messages = counts.messages;
+  role.message_bytes = counts.message_bytes;
+  role.restores = counts.restores;
+  role.restored_bytes = counts.restored_bytes;
+  role.reductions = counts.reductions;
+}
+
+std::vector<Role> roles(const Step& step, const StepTimes& times, int layers) {
+  const std::vector<report::Memory> memory = memory_of_ranks(step, layers);
+  const std::vector<double> activations = peak_activations(step, layers);
   std::vector<Role> result(step.graph().programs.size());
   for (std::size_t program = 0; program < result.size(); ++program) {
     result[program].pipeline_rank = static_cast<int>(program);
-    result[program].flops = flops_of(step.graph().programs[program]);
+    add_counts(result[program], step.graph().programs[program]);
   }
   for (std::size_t rank = 0; rank < step.ranks(); ++rank) {
     Role& role = result[static_cast<std::size_t>(step.deployment().ranks[rank].program)];
@@ -59,6 +72,7 @@ std::vector<Role> roles(const Step& step, const StepTimes& times, const std::vec
     if (first || memory[rank].peak_bytes > role.memory.peak_bytes * (1 + 1e-12)) {
       role.memory = memory[rank];
     }
+    role.peak_activations = std::max(role.peak_activations, activations[rank]);
   }
   return result;
 }
@@ -172,7 +186,7 @@ Report summarise(const scenario::Scenario& scenario, const model::WorkModel& wor
   const StepTimes times = role_times(step);
   Report report;
   add_choices(report, scenario, work, fabric);
-  report.roles = roles(step, times, memory_of_ranks(step, work.layers));
+  report.roles = roles(step, times, work.layers);
   add_times(report, step, times);
   add_utilisation(report, scenario, work, deployment);
   add_memory(report, scenario);

@@ -46,18 +46,18 @@ void Page::line(std::string text) {
 }
 
 void Page::heading(std::string_view title, std::string_view annotation) {
-  const std::string head = truncate(printable(title), kColumns);
+  const std::string head = truncate(printable(title), columns_);
   const std::size_t used = display_width(head) + 2;
   std::string result = paint(head, Tone::kTitle);
-  if (!annotation.empty() && used + 2 < kColumns) {
-    result += "  " + paint(truncate(printable(annotation), kColumns - used), Tone::kFaint);
+  if (!annotation.empty() && used + 2 < columns_) {
+    result += "  " + paint(truncate(printable(annotation), columns_ - used), Tone::kFaint);
   }
   line(std::move(result));
 }
 
 void Page::paragraph(std::string_view text, std::size_t indent, std::size_t hanging, Tone tone) {
   const std::string clean = printable(text);
-  const std::size_t columns = kColumns - std::max(indent, hanging);
+  const std::size_t columns = columns_ - std::max(indent, hanging);
   bool first = true;
   for (const std::string& part : wrap(clean, columns)) {
     line(std::string(first ? indent : hanging, ' ') + paint(part, tone));
@@ -67,7 +67,7 @@ void Page::paragraph(std::string_view text, std::size_t indent, std::size_t hang
 
 void Page::labelled(std::string_view label, std::string_view text, std::size_t label_columns) {
   std::string head = "  " + paint(pad_right(printable(label), label_columns - 2), Tone::kFaint);
-  for (const std::string& part : wrap(printable(text), kColumns - label_columns)) {
+  for (const std::string& part : wrap(printable(text), columns_ - label_columns)) {
     line(head + part);
     head.assign(label_columns, ' ');
   }

@@ -13,7 +13,7 @@ enum class Tone { kPlain, kTitle, kFaint, kGood, kBad, kNotice };
 
 class Page {
  public:
-  explicit Page(bool colour) : colour_(colour) {}
+  explicit Page(bool colour, std::size_t columns = kColumns) : colour_(colour), columns_(columns) {}
 
   /// `text` in the given tone; the caller has made it printable.
   [[nodiscard]] std::string paint(std::string_view text, Tone tone) const;
@@ -34,6 +34,7 @@ class Page {
 
  private:
   bool colour_;
+  std::size_t columns_;
   std::string text_;
 };
 

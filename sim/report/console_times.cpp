@@ -31,18 +31,6 @@ struct Group {
   std::size_t last = 0;
 };
 
-struct Unit {
-  double factor = 1;
-  const char* name = "s";
-};
-
-Unit unit_for(double step_s) {
-  if (step_s >= 100) {
-    return {1, "s"};
-  }
-  return step_s >= 0.01 ? Unit{1e3, "ms"} : Unit{1e6, "us"};
-}
-
 Parts parts_of(const RoleTimes& times) {
   Parts parts{};
   parts[0] = times.compute_s;
@@ -77,24 +65,19 @@ std::vector<Group> group_roles(const Report& report) {
   return groups;
 }
 
-std::string amount(double seconds, const Unit& unit) {
-  const double value = seconds * unit.factor;
-  return std::abs(value) < 0.0005 ? "-" : three_digits(value);
-}
-
-std::vector<std::string> cells_of(std::string label, const Parts& parts, const Unit& unit) {
+std::vector<std::string> cells_of(std::string label, const Parts& parts, const TimeUnit& unit) {
   std::vector<std::string> cells = {std::move(label)};
   for (const double part : parts) {
-    cells.push_back(amount(part, unit));
+    cells.push_back(in_unit(part, unit));
   }
   return cells;
 }
 
-void add_row(Page& page, const std::string& label, const Parts& parts, const Unit& unit) {
+void add_row(Page& page, const std::string& label, const Parts& parts, const TimeUnit& unit) {
   page.line("  " + table_row(cells_of(label, parts, unit), kWidths));
 }
 
-void add_group(Page& page, const Report& report, const Group& group, const Unit& unit) {
+void add_group(Page& page, const Report& report, const Group& group, const TimeUnit& unit) {
   const Role& first = report.roles[group.first];
   const int last_rank = report.roles[group.last].pipeline_rank;
   const std::string label = group.first == group.last ? fmt::format("rank {}", first.pipeline_rank)
@@ -103,7 +86,7 @@ void add_group(Page& page, const Report& report, const Group& group, const Unit&
 }
 
 /// Column by column over all roles: least, mean, most.
-void add_extremes(Page& page, const Report& report, const Unit& unit) {
+void add_extremes(Page& page, const Report& report, const TimeUnit& unit) {
   Parts least = parts_of(report.roles.front().times);
   Parts most = least;
   Parts mean{};
@@ -120,7 +103,7 @@ void add_extremes(Page& page, const Report& report, const Unit& unit) {
   add_row(page, "most of all", most, unit);
 }
 
-void add_selected(Page& page, const Report& report, const Unit& unit) {
+void add_selected(Page& page, const Report& report, const TimeUnit& unit) {
   const std::size_t last = report.roles.size() - 1;
   add_group(page, report, {0, 0}, unit);
   for (std::size_t i = 1; i < last; ++i) {
@@ -147,7 +130,7 @@ void add_times(Page& page, const Report& report) {
   if (report.roles.empty()) {
     return;
   }
-  const Unit unit = unit_for(report.step_s);
+  const TimeUnit unit = time_unit_for(report.step_s);
   page.line();
   page.heading("Where the time goes", fmt::format("{} per step; transfers count only while compute waits", unit.name));
   page.line("  " + page.paint(table_row({"", "compute", "pipeline", "reduce", "restore", "tensor", "offload", "bubble",

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -6,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/report/csv_fields.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/report.hpp"
 
@@ -13,39 +13,12 @@ namespace lamina::report {
 
 namespace {
 
-/// RFC 4180, section 2: fields with commas, quotes or line breaks stand in quotes, quotes are doubled.
-std::string quoted(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string result = "\"";
-  for (const char character : text) {
-    result += character;
-    if (character == '"') {
-      result += '"';
-    }
-  }
-  return result + '"';
-}
-
-/// Shortest text that reads back as the same double; not a number and infinite are empty fields.
-std::string field(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : std::string();
-}
-
-struct Column {
-  std::string name;
-  std::string value;
-};
-
-using Row = std::vector<Column>;
-
 void add_step(Row& row, const Report& report) {
   const scenario::Scenario& scenario = *report.scenario;
-  row.push_back({"scenario", quoted(scenario.name)});
-  row.push_back({"model", quoted(scenario.model.name)});
-  row.push_back({"schedule", quoted(report.schedule)});
-  row.push_back({"network", quoted(scenario.cluster.network.name)});
+  row.push_back({"scenario", csv_text(scenario.name)});
+  row.push_back({"model", csv_text(scenario.model.name)});
+  row.push_back({"schedule", csv_text(report.schedule)});
+  row.push_back({"network", csv_text(scenario.cluster.network.name)});
   row.push_back({"devices", field(report.devices)});
   row.push_back({"step_time_s", field(report.step_s)});
   row.push_back({"efficiency", field(report.efficiency)});
@@ -74,11 +47,17 @@ void add_role(Row& row, const Role* role) {
   row.push_back({"flops", value(source.flops)});
   row.push_back({"peak_memory_bytes", value(source.memory.peak_bytes)});
   row.push_back({"peak_time_s", value(source.memory.peak_time_s)});
-  row.push_back({"peak_operation", role == nullptr ? std::string() : quoted(source.memory.peak_operation)});
+  row.push_back({"peak_operation", role == nullptr ? std::string() : csv_text(source.memory.peak_operation)});
   for (const graph::MemoryCategory category : kMemoryOrder) {
     row.push_back(
         {fmt::format("{}_bytes", word_for(category)), value(source.memory.breakdown_bytes[index_of(category)])});
   }
+  row.push_back({"peak_activations", value(source.peak_activations)});
+  row.push_back({"messages", value(static_cast<double>(source.messages))});
+  row.push_back({"message_bytes", value(source.message_bytes)});
+  row.push_back({"restores", value(static_cast<double>(source.restores))});
+  row.push_back({"restored_bytes", value(source.restored_bytes)});
+  row.push_back({"reductions", value(static_cast<double>(source.reductions))});
 }
 
 Row row_of(const Report& report, const Role* role) {
@@ -88,14 +67,6 @@ Row row_of(const Report& report, const Role* role) {
   return row;
 }
 
-void append(std::string& text, const Row& row, std::string Column::*part) {
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    text += i == 0 ? "" : ",";
-    text += row[i].*part;
-  }
-  text += '\n';
-}
-
 }  // namespace
 
 std::string to_csv(const std::vector<Report>& reports) {
@@ -103,16 +74,16 @@ std::string to_csv(const std::vector<Report>& reports) {
   Report header;
   header.scenario = &nothing;
   std::string text;
-  append(text, row_of(header, nullptr), &Column::name);
+  append_line(text, row_of(header, nullptr), &Column::name);
   for (const Report& report : reports) {
     if (report.scenario == nullptr) {
       throw error::InternalError("report without a scenario");
     }
     for (const Role& role : report.roles) {
-      append(text, row_of(report, &role), &Column::value);
+      append_line(text, row_of(report, &role), &Column::value);
     }
     if (report.roles.empty()) {
-      append(text, row_of(report, nullptr), &Column::value);
+      append_line(text, row_of(report, nullptr), &Column::value);
     }
   }
   return text;

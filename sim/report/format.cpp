@@ -129,4 +129,16 @@ std::string percent(double fraction, bool with_sign) {
   return with_sign ? fmt::format("{:+.{}f} %", value, decimals) : fmt::format("{:.{}f} %", value, decimals);
 }
 
+TimeUnit time_unit_for(double step_s) {
+  if (step_s >= 100) {
+    return {1, "s"};
+  }
+  return step_s >= 0.01 ? TimeUnit{1e3, "ms"} : TimeUnit{1e6, "us"};
+}
+
+std::string in_unit(double seconds, const TimeUnit& unit) {
+  const double value = seconds * unit.factor;
+  return std::abs(value) < 0.0005 ? "-" : three_digits(value);
+}
+
 }  // namespace lamina::report

@@ -32,4 +32,15 @@ namespace lamina::report {
 /// "85.2 %"; with `with_sign`: "+0.9 %".
 [[nodiscard]] std::string percent(double fraction, bool with_sign = false);
 
+/// One unit for all parts of a step, so that columns can be added up by eye.
+struct TimeUnit {
+  double factor = 1;  ///< times seconds
+  const char* name = "s";
+};
+
+[[nodiscard]] TimeUnit time_unit_for(double step_s);
+
+/// Three digits in that unit; "-" for nothing.
+[[nodiscard]] std::string in_unit(double seconds, const TimeUnit& unit);
+
 }  // namespace lamina::report

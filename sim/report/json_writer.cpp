@@ -1,41 +1,16 @@
-#include <cmath>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/error/error.hpp"
+#include "sim/report/json_values.hpp"
 #include "sim/report/names.hpp"
 #include "sim/report/report.hpp"
 
 namespace lamina::report {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// JSON knows no NaN and no infinity: both become null.
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
-/// A count: written without decimal point when it is whole.
-Json count(double value) {
-  constexpr double kLargestExact = 9007199254740992.0;  // 2^53
-  if (std::isfinite(value) && std::floor(value) == value && std::abs(value) <= kLargestExact) {
-    return Json(static_cast<std::int64_t>(value));
-  }
-  return number(value);
-}
-
-Json by_traffic(const std::array<double, graph::kTrafficClasses>& values) {
-  Json result = Json::object();
-  for (const graph::Traffic traffic : kExposedTraffic) {
-    result[std::string(word_for(traffic))] = number(values[index_of(traffic)]);
-  }
-  return result;
-}
 
 Json by_category(const std::array<double, graph::kMemoryCategories>& values) {
   Json result = Json::object();
@@ -156,6 +131,12 @@ Json roles_of(const Report& report) {
   Json result = Json::array();
   for (const Role& role : report.roles) {
     Json entry{{"pipeline_rank", role.pipeline_rank}, {"devices", count(role.ranks)}, {"flops", number(role.flops)}};
+    entry["peak_activations"] = number(role.peak_activations);
+    entry["messages"] = role.messages;
+    entry["message_bytes"] = number(role.message_bytes);
+    entry["restores"] = role.restores;
+    entry["restored_bytes"] = number(role.restored_bytes);
+    entry["reductions"] = role.reductions;
     add_times(entry, role.times);
     entry["memory"] = Json::object();
     add_peak(entry["memory"], role.memory);
@@ -252,8 +233,7 @@ std::string to_json(const Report& report) {
                         {"folded", report.folded},
                         {"communication_slowdown", report.scenario->simulation.communication_slowdown}};
   root["warnings"] = report.warnings;
-  // Names come from users' files and may hold invalid UTF-8, which is replaced, never thrown at the user.
-  return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document(root);
 }
 
 }  // namespace lamina::report

@@ -35,6 +35,12 @@ struct Role {
   RoleTimes times;   ///< of its slowest class
   Memory memory;
   double flops = 0;  ///< hardware FLOPs per step and rank
+  double peak_activations = 0;  ///< micro-batches of its whole share of the model, from forward to weight gradient
+  std::int64_t messages = 0;    ///< sent to other pipeline ranks, per step and device
+  double message_bytes = 0;     ///< of all of them
+  std::int64_t restores = 0;    ///< gathers of sharded weights, per step and device, a layer each
+  double restored_bytes = 0;    ///< weights gathered by all of them
+  std::int64_t reductions = 0;  ///< sums of gradients over the data-parallel group, a layer each
 };
 
 struct LinkLoad {

@@ -42,7 +42,9 @@ const std::map<std::string, Rooms>& allowed() {
       {"explain", {"pipeline"}},
       {"draw", {"schedules", "deployment", "timeline", "report"}},
       {"trace", {"replay", "schedules", "report"}},
-      {"cli", {"pipeline", "explain", "draw", "trace"}},
+      {"comparison", {"report"}},
+      {"requirements", {"pipeline"}},
+      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements"}},
   };
   return table;
 }
