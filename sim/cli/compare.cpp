@@ -245,8 +245,8 @@ Command add_compare(CLI::App& root) {
       ->capture_default_str();
   parser
       ->add_option("-o,--output", options->output_folder,
-                   "Also write compare.json, compare.csv and compare.txt\n"
-                   "into this folder")
+                   "Also write compare.json, compare.csv and\n"
+                   "compare.txt into this folder")
       ->type_name("DIR");
   parser->add_flag("--no-network-need", options->no_network_need,
                    "Skip the search for the bandwidth that each needs\n"

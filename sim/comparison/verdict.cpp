@@ -102,6 +102,12 @@ std::string price(const Entry& better, const Entry& other) {
   return words.empty() ? "" : fmt::format(", with {}", in_list(words));
 }
 
+/// "11.8 % faster than", or "2.30 times as fast as" from twice on.
+std::string how_much_faster(double ahead) {
+  return ahead < 1 ? fmt::format("{} faster than", report::percent(ahead))
+                   : fmt::format("{} times as fast as", report::three_digits(1 + ahead));
+}
+
 /// What is left of the difference on an ideal network; empty when the network hardly matters or was not asked for.
 std::string network_part(const Entry& better, const Entry& other, double scale, double difference_s) {
   if (better.need.kind == report::NeedKind::kNotAsked || other.need.kind == report::NeedKind::kNotAsked) {
@@ -112,7 +118,9 @@ std::string network_part(const Entry& better, const Entry& other, double scale, 
     return "";
   }
   const double ahead = ideal / better.need.ideal_step_s;
-  const std::string left = ahead > kEqual    ? fmt::format("it would be only {} faster", report::percent(ahead))
+  const std::string left = ahead >= 1
+                               ? fmt::format("it would be only {} times as fast", report::three_digits(1 + ahead))
+                           : ahead > kEqual  ? fmt::format("it would be only {} faster", report::percent(ahead))
                            : ahead < -kEqual ? fmt::format("{} would be faster", other.name)
                                              : std::string("both would be equal");
   return fmt::format("; on an ideal network {}", left);
@@ -123,8 +131,8 @@ std::string against(const Ranking& ranking, const Entry& better, const Entry& ot
   const double scale = comparable_time(other, better, ranking.by) / other.report.step_s;
   const double difference = other.report.step_s * scale - better.report.step_s;
   std::string text =
-      fmt::format("{} faster than {} ({} instead of {}{}) {}", report::percent(difference / better.report.step_s),
-                  other.name, report::seconds(better.report.step_s), report::seconds(other.report.step_s * scale),
+      fmt::format("{} {} ({} instead of {}{}) {}", how_much_faster(difference / better.report.step_s), other.name,
+                  report::seconds(better.report.step_s), report::seconds(other.report.step_s * scale),
                   ranking.by == report::RankedBy::kStepTime ? "" : " for the same tokens per device",
                   because(differences(better, other, scale), difference));
   if (with_price) {

@@ -45,7 +45,7 @@ TEST_P(EveryHelp, GoesToStandardOutputWithExamplesAndNoEscapes) {
 INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                          testing::Values(std::vector<std::string>{}, std::vector<std::string>{"run"},
                                          std::vector<std::string>{"check"}, std::vector<std::string>{"explain"},
-                                         std::vector<std::string>{"export"},
+                                         std::vector<std::string>{"compare"}, std::vector<std::string>{"export"},
                                          std::vector<std::string>{"export", "pytorch-csv"},
                                          std::vector<std::string>{"draw"}, std::vector<std::string>{"list"},
                                          std::vector<std::string>{"trace"},
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
 
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
-  for (const char* command : {"run", "check", "explain", "draw", "export", "list", "trace"}) {
+  for (const char* command : {"run", "check", "compare", "explain", "draw", "export", "list", "trace"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
   }
 }

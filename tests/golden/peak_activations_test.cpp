@@ -61,8 +61,8 @@ TEST(PeakActivations, EqualTheReferenceReplaysThroughTheWholePipeline) {
       EXPECT_NEAR(role.peak_activations * chunks_per_share, chunks, 1e-9) << "rank " << role.pipeline_rank;
       messages += static_cast<double>(role.messages);
     }
-    if (const std::string& sends = row.at("total_sends"); !sends.empty()) {
-      EXPECT_EQ(messages, std::stod(sends));
+    if (const auto sends = row.find("total_sends"); sends != row.end()) {  // DualPipe's has no lowered table
+      EXPECT_EQ(messages, std::stod(sends->second));
     }
     ++compared;
   }

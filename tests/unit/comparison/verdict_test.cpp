@@ -45,6 +45,12 @@ TEST(Verdict, NamesWhatTheWinnerLosesElsewhere) {
                         "of 0 s for gathered weights"));
 }
 
+TEST(Verdict, CountsInTimesFromTwiceOn) {
+  const Layouts layouts;
+  EXPECT_THAT(rank({layouts.entry("a", 6, 0), layouts.entry("b", 6, 9)}, {}).verdict,
+              StartsWith("a is 2.50 times as fast as b (6.00 s instead of 15.0 s) because"));
+}
+
 TEST(Verdict, LooksFurtherWhenTheRunnerUpIsClose) {
   const Layouts layouts;
   const report::Ranking ranking =
