@@ -126,15 +126,22 @@ std::string network_part(const Entry& better, const Entry& other, double scale, 
   return fmt::format("; on an ideal network {}", left);
 }
 
+/// "gpipe", or "gpipe and 2 equals": all entries that share its rank.
+std::string with_equals(const Ranking& ranking, const Entry& entry) {
+  const auto shares = [&](const Entry& candidate) { return candidate.rank == entry.rank; };
+  const auto equals = std::count_if(ranking.entries.begin(), ranking.entries.end(), shares) - 1;
+  return equals == 0 ? entry.name : fmt::format("{} and {} equal{}", entry.name, equals, equals == 1 ? "" : "s");
+}
+
 /// "11.8 % faster than one_forward_one_backward (6.43 s instead of 7.19 s) because ...".
 std::string against(const Ranking& ranking, const Entry& better, const Entry& other, bool with_price) {
   const double scale = comparable_time(other, better, ranking.by) / other.report.step_s;
   const double difference = other.report.step_s * scale - better.report.step_s;
-  std::string text =
-      fmt::format("{} {} ({} instead of {}{}) {}", how_much_faster(difference / better.report.step_s), other.name,
-                  report::seconds(better.report.step_s), report::seconds(other.report.step_s * scale),
-                  ranking.by == report::RankedBy::kStepTime ? "" : " for the same tokens per device",
-                  because(differences(better, other, scale), difference));
+  std::string text = fmt::format("{} {} ({} instead of {}{}) {}", how_much_faster(difference / better.report.step_s),
+                                 with_equals(ranking, other), report::seconds(better.report.step_s),
+                                 report::seconds(other.report.step_s * scale),
+                                 ranking.by == report::RankedBy::kStepTime ? "" : " for the same tokens per device",
+                                 because(differences(better, other, scale), difference));
   if (with_price) {
     text += price(better, other) + network_part(better, other, scale, difference);
   }

@@ -45,6 +45,12 @@ TEST(Verdict, NamesWhatTheWinnerLosesElsewhere) {
                         "of 0 s for gathered weights"));
 }
 
+TEST(Verdict, CountsTheEqualsOfTheRunnerUp) {
+  const Layouts layouts;
+  EXPECT_THAT(rank({layouts.entry("a", 6, 0), layouts.entry("b", 6, 1), layouts.entry("c", 6, 1)}, {}).verdict,
+              StartsWith("a is 16.7 % faster than b and 1 equal ("));
+}
+
 TEST(Verdict, CountsInTimesFromTwiceOn) {
   const Layouts layouts;
   EXPECT_THAT(rank({layouts.entry("a", 6, 0), layouts.entry("b", 6, 9)}, {}).verdict,
