@@ -225,7 +225,7 @@ ExitCode compare(const CompareOptions& options, Session& session) {
 
 Command add_compare(CLI::App& root) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* parser = root.add_subcommand("compare", "Rank schedules or scenarios side by side, with the reason");
+  CLI::App* parser = root.add_subcommand("compare", "Rank schedules or scenarios, with the reason");
   parser->add_option("FILE", options->inputs, "Scenario files, or folders of them")->required()->type_name("");
   parser
       ->add_option("--schedules", options->schedules,
