@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/architecture/sources.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::architecture {
 namespace {
@@ -166,8 +167,7 @@ TEST(Layers, BuildFilesStateTheSameEdges) {
   const std::regex edge(R"(lamina::(\w+))");
   for (const auto& [room, uses] : allowed()) {
     const bool top = room == "schedules" || room == "topologies";
-    const std::string text =
-        read_text(std::filesystem::path(LAMINA_SOURCE_DIR) / (top ? "" : "sim") / room / "CMakeLists.txt");
+    const std::string text = read_text(tests::source_folder() / (top ? "" : "sim") / room / "CMakeLists.txt");
     std::smatch found;
     if (!std::regex_search(text, found, call)) {
       EXPECT_EQ(room, "cli") << "sim/" << room << " has no lamina_library";

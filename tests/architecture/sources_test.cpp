@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.hpp"
+
 namespace lamina::architecture {
 namespace {
 
@@ -53,7 +55,7 @@ std::vector<std::string> without_comments(const std::vector<std::string>& lines)
 }  // namespace
 
 std::vector<Source> read_sources(const std::vector<std::string>& top_folders) {
-  const std::filesystem::path root = LAMINA_SOURCE_DIR;
+  const std::filesystem::path root = tests::source_folder();
   std::vector<Source> result;
   for (const std::string& top : top_folders) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / top)) {

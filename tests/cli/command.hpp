@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.hpp"
+
 /// Runs the `lamina` of this build as a user would, and sees what the user would see.
 namespace lamina::cli_test {
 
@@ -13,7 +15,7 @@ struct Invocation {
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  ///< added to, or replacing, the test's own
   std::filesystem::path folder;                    ///< working directory; empty: the source tree
-  std::string program = LAMINA_COMMAND;
+  std::string program = tests::command();
   std::string standard_output;  ///< path that standard output goes to instead of being read ("/dev/full")
   bool closed_output = false;   ///< standard output is not open at all
   bool reader_leaves = false;   ///< the other end of standard output is closed before anything is written

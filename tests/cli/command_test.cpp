@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/paths.hpp"
+
 namespace lamina::cli_test {
 namespace {
 
@@ -73,7 +75,7 @@ void close_if_open(int& descriptor) {
     const rlimit limit{static_cast<rlim_t>(invocation.largest_file), static_cast<rlim_t>(invocation.largest_file)};
     setrlimit(RLIMIT_FSIZE, &limit);
   }
-  const std::string folder = invocation.folder.empty() ? LAMINA_SOURCE_DIR : invocation.folder.string();
+  const std::string folder = invocation.folder.empty() ? tests::source_folder().string() : invocation.folder.string();
   std::vector<char*> arguments = {const_cast<char*>(invocation.program.c_str())};
   for (const std::string& argument : invocation.arguments) {
     arguments.push_back(const_cast<char*>(argument.c_str()));

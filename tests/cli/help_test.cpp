@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
 namespace {
@@ -71,7 +72,7 @@ TEST(Version, IsTheProjectsVersion) {
   EXPECT_EQ(outcome.code, 0);
   ASSERT_THAT(outcome.out, testing::MatchesRegex("lamina [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   const std::string number = outcome.out.substr(7, outcome.out.size() - 8);
-  EXPECT_THAT(read_file(std::string(LAMINA_SOURCE_DIR) + "/CMakeLists.txt"),
+  EXPECT_THAT(read_file((tests::source_folder() / "CMakeLists.txt").string()),
               HasSubstr("project(lamina VERSION " + number + " "));
 }
 

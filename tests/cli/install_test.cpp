@@ -6,13 +6,14 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
 namespace {
 
 /// The build folder of the tested command: two levels above build/bin/lamina.
 std::filesystem::path build_folder() {
-  return std::filesystem::path(LAMINA_COMMAND).parent_path().parent_path();
+  return std::filesystem::path(tests::command()).parent_path().parent_path();
 }
 
 std::string run_built_command(const std::filesystem::path& folder) {
@@ -30,7 +31,7 @@ TEST(Install, GivesACommandThatFindsItsCatalogues) {
   install.arguments = {"--install", build_folder().string(), "--prefix", prefix.path().string()};
   const Outcome installed = run(install);
   ASSERT_EQ(installed.code, 0) << installed.out << installed.err;
-  std::filesystem::copy_file(LAMINA_SOURCE_DIR "/scenarios/quickstart.yaml",
+  std::filesystem::copy_file((tests::source_folder() / "scenarios/quickstart.yaml").string(),
                              elsewhere.path() / "mine.yaml");
 
   Invocation invocation;
@@ -52,7 +53,7 @@ TEST(Install, BuiltCommandWorksFromAnyFolder) {
   const TemporaryFolder elsewhere;
   Invocation invocation;
   invocation.folder = elsewhere.path();
-  invocation.arguments = {"run", LAMINA_SOURCE_DIR "/scenarios/quickstart.yaml"};
+  invocation.arguments = {"run", (tests::source_folder() / "scenarios/quickstart.yaml").string()};
   EXPECT_EQ(run(invocation).code, 0);
 }
 

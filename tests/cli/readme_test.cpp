@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
 namespace {
@@ -38,7 +39,7 @@ Outcome run_in_shell(const std::string& command, const std::filesystem::path& fo
   const std::string arguments = command.substr(command.find(' '));
   Invocation invocation;
   invocation.program = "/bin/sh";
-  invocation.arguments = {"-c", std::string("exec '") + LAMINA_COMMAND + "'" + arguments};
+  invocation.arguments = {"-c", std::string("exec '") + tests::command() + "'" + arguments};
   invocation.folder = folder;
   return run(invocation);
 }
@@ -51,10 +52,11 @@ TEST(Readme, ExamplesAreFound) {
 }
 
 TEST(Readme, EveryCommandWorksAndPrintsTheLinesShown) {
-  const auto examples = examples_of(read_file(std::string(LAMINA_SOURCE_DIR) + "/README.md"));
+  const auto examples = examples_of(read_file((tests::source_folder() / "README.md").string()));
   ASSERT_GE(examples.size(), 5U);
   const TemporaryFolder folder;  // commands may write; the source tree stays clean
-  std::filesystem::create_directory_symlink(std::string(LAMINA_SOURCE_DIR) + "/scenarios", folder.path() / "scenarios");
+  std::filesystem::create_directory_symlink((tests::source_folder() / "scenarios").string(),
+                                            folder.path() / "scenarios");
   for (const Example& example : examples) {
     const Outcome outcome = run_in_shell(example.command, folder.path());
     EXPECT_EQ(outcome.code, 0) << example.command << '\n' << outcome.err;

@@ -5,12 +5,13 @@
 
 #include "sim/pipeline/simulate.hpp"
 #include "sim/scenario/load.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina {
 namespace {
 
 report::Report replay_example(const std::string& name, scenario::Scenario& scenario) {
-  const std::filesystem::path scenarios = std::filesystem::path(LAMINA_SOURCE_DIR) / "scenarios";
+  const std::filesystem::path scenarios = tests::source_folder() / "scenarios";
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
   scenario = scenario::load_file(scenarios / name, scenarios, pipeline::plugins_of(catalogs));
   auto result = pipeline::simulate(scenario, catalogs);

@@ -11,11 +11,12 @@
 
 #include "sim/pipeline/simulate.hpp"
 #include "sim/scenario/load.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina {
 namespace {
 
-const std::filesystem::path kScenarios = std::filesystem::path(LAMINA_SOURCE_DIR) / "scenarios";
+const std::filesystem::path kScenarios = tests::source_folder() / "scenarios";
 
 std::vector<std::string> published_rows() {
   std::vector<std::string> names;

@@ -10,6 +10,7 @@
 #include "sim/trace/assemble.hpp"
 #include "sim/trace/comparison.hpp"
 #include "sim/trace/text.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::trace {
 namespace {
@@ -21,8 +22,7 @@ struct Published {
   std::size_t steps;
 };
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(LAMINA_SOURCE_DIR) / "../shared/measured/traces/bytedance_straggler";
+const std::filesystem::path kFolder = tests::source_folder() / "../shared/measured/traces/bytedance_straggler";
 
 class RealTrace : public ::testing::TestWithParam<Published> {
  protected:

@@ -9,11 +9,12 @@
 
 #include "sim/pipeline/simulate.hpp"
 #include "sim/scenario/load.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina {
 namespace {
 
-const std::filesystem::path kScenarios = std::filesystem::path(LAMINA_SOURCE_DIR) / "scenarios";
+const std::filesystem::path kScenarios = tests::source_folder() / "scenarios";
 
 std::vector<std::string> rows() {
   std::vector<std::string> names;

@@ -13,6 +13,7 @@
 
 #include "sim/draw/svg.hpp"
 #include "sim/draw/unit_cells.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/unit/draw/chart_fixtures.hpp"
 #include "tests/unit/draw/svg_reader.hpp"
 
@@ -216,7 +217,7 @@ TEST(PictureOfTheReadme, IsWhatTheSchedulesGiveToday) {
   }
   const std::string svg = to_svg(charts);
   EXPECT_LT(svg.size(), 60'000U);
-  const std::filesystem::path file = std::filesystem::path(LAMINA_SOURCE_DIR) / "docs/images/schedules.svg";
+  const std::filesystem::path file = tests::source_folder() / "docs/images/schedules.svg";
   if (std::getenv("LAMINA_UPDATE_DOCUMENTS") != nullptr) {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << svg;

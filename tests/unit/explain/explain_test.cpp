@@ -10,6 +10,7 @@
 
 #include "sim/pipeline/simulate.hpp"
 #include "sim/scenario/load.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::explain {
 namespace {
@@ -19,7 +20,7 @@ using testing::Not;
 
 /// X_160 on the paper's A100s, kernels at peak, attention scores left out: the numbers below follow by hand.
 std::string explained(const std::vector<scenario::Override>& overrides) {
-  const std::filesystem::path catalogue = std::filesystem::path(LAMINA_SOURCE_DIR) / "scenarios";
+  const std::filesystem::path catalogue = tests::source_folder() / "scenarios";
   const auto catalogs = pipeline::builtin_catalogs();
   const auto scenario =
       scenario::load_file(catalogue / "quickstart.yaml", catalogue, pipeline::plugins_of(catalogs), overrides);

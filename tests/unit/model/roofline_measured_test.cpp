@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.hpp"
 #include "tests/unit/model/model_fixtures.hpp"
 
 // The roofline's constants against matrix products that others measured. One file tuned them (the H100 rows of the
@@ -23,7 +24,7 @@ struct Measurement {
 using Row = std::vector<std::string>;
 
 std::filesystem::path measured(const std::string& file) {
-  return std::filesystem::path(LAMINA_SOURCE_DIR).parent_path() / "shared" / "measured" / "gemm" / file;
+  return tests::shared_folder() / "measured" / "gemm" / file;
 }
 
 std::vector<Row> rows_of(const std::filesystem::path& path) {

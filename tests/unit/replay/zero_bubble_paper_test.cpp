@@ -11,6 +11,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "schedules/schedule.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/unit/replay/unit_time_lowering.hpp"
 
 namespace lamina::replay {
@@ -38,8 +39,7 @@ struct Row {
 };
 
 YAML::Node paper() {
-  const auto file = std::filesystem::path(LAMINA_SOURCE_DIR).parent_path() / "shared" / "measured" /
-                    "zero_bubble_2401_10241_1.5B_6.2B.yaml";
+  const auto file = tests::shared_folder() / "measured" / "zero_bubble_2401_10241_1.5B_6.2B.yaml";
   return std::filesystem::exists(file) ? YAML::LoadFile(file.string()) : YAML::Node();
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/pipeline/simulate.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/unit/scenario/scenario_fixture.hpp"
 
 namespace lamina::scenario {
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 
 TEST(ScenarioDocument, IsThePageThatTheTablePrints) {
   const std::string page = describe_schema(pipeline::plugins_of(pipeline::builtin_catalogs()));
-  const std::string file = LAMINA_SOURCE_DIR "/docs/scenario.md";
+  const std::string file = (tests::source_folder() / "docs/scenario.md").string();
   if (std::getenv("LAMINA_UPDATE_DOCUMENTS") != nullptr) {
     std::ofstream(file) << page;
   }

@@ -10,6 +10,7 @@
 
 #include "sim/error/error.hpp"
 #include "sim/scenario/load.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::scenario {
 
@@ -43,7 +44,7 @@ inline Plugins test_plugins() {
 }
 
 inline std::filesystem::path source_catalogue() {
-  return std::filesystem::path(LAMINA_SOURCE_DIR) / "scenarios";
+  return tests::source_folder() / "scenarios";
 }
 
 inline Scenario load(const std::string& text, const std::vector<Override>& overrides = {}) {

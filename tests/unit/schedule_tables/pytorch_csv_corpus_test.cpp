@@ -7,12 +7,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/fuzz/pytorch_csv_input.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::schedule_tables {
 namespace {
 
 TEST(PyTorchCsvCorpus, IsAcceptedAndReadsBackTheSameOrIsRefusedWithAPlace) {
-  const auto folder = std::filesystem::path(LAMINA_SOURCE_DIR) / "tests" / "fuzz" / "corpus" / "pytorch_csv";
+  const auto folder = tests::source_folder() / "tests" / "fuzz" / "corpus" / "pytorch_csv";
   int accepted = 0;
   int refused = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

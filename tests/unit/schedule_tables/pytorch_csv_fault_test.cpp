@@ -9,6 +9,7 @@
 #include "schedules/schedule.hpp"
 #include "sim/error/error.hpp"
 #include "sim/schedule_tables/pytorch_csv.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::schedule_tables {
 namespace {
@@ -165,7 +166,7 @@ TEST(PyTorchCsvFault, RefusesAnOddNumberOfStagesForTwoCopies) {
 
 TEST(PyTorchCsvFault, AMissingFileOrAFolderIsTheUsersMistake) {
   EXPECT_THROW((void)load_pytorch_csv("no-such-folder/x.csv"), error::ScenarioError);
-  EXPECT_THROW((void)load_pytorch_csv(std::filesystem::path(LAMINA_SOURCE_DIR)), error::ScenarioError);
+  EXPECT_THROW((void)load_pytorch_csv(tests::source_folder()), error::ScenarioError);
 }
 
 TEST(PyTorchCsvFault, AHalfOfNoPairIsNotWritten) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedules/schedule.hpp"
+#include "tests/support/paths.hpp"
 
 /// Reference schedule tables and replay results that lie beside the source tree (not in it): outputs of the generators
 /// of PyTorch, Megatron-LM, Fast-LLM, sail-sg and DeepSeek. Tests skip when they are absent.
@@ -23,7 +24,7 @@ struct ReferenceTable {
 };
 
 inline std::filesystem::path reference_folder() {
-  return std::filesystem::path(LAMINA_SOURCE_DIR).parent_path() / "shared" / "reference" / "schedules";
+  return tests::shared_folder() / "reference" / "schedules";
 }
 
 /// "loopedbfs_p4_m8_v2.csv" of a schedule we have; an empty `schedule` otherwise. Chunks are one layer each.
