@@ -12,6 +12,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/inputs.hpp"
 #include "sim/cli/output.hpp"
+#include "sim/cli/signals.hpp"
 #include "sim/draw/replay_chart.hpp"
 #include "sim/draw/svg.hpp"
 #include "sim/draw/unit_cells.hpp"
@@ -131,9 +132,37 @@ std::optional<draw::Chart> draw_cells(const Drawing& drawing, const std::string&
   return draw::unit_cells(*table, drawing.window);
 }
 
+void check_boxes(std::size_t boxes) {
+  if (boxes > kMostBoxes) {
+    throw UsageError(
+        fmt::format("the picture would have {} boxes; {} is the limit. Draw a part: --ranks 0-15, or --from and "
+                    "--until; or open the trace of \"lamina run -o DIR\" in Perfetto",
+                    report::whole(static_cast<double>(boxes)), report::whole(static_cast<double>(kMostBoxes))));
+  }
+}
+
+/// A replay of a picture that would be refused is not begun. With --from and --until it is: only their part is drawn.
+void check_actions(const Drawing& drawing, const schedules::ScheduleTable& table) {
+  if (!drawing.options.from.empty() || !drawing.options.until.empty()) {
+    return;
+  }
+  std::size_t actions = 0;
+  for (std::size_t rank = 0; rank < table.actions.size(); ++rank) {
+    const bool drawn = rank >= drawing.window.first_rank && rank <= drawing.window.last_rank;
+    actions += drawn ? table.actions[rank].size() : 0;
+  }
+  check_boxes(actions);
+}
+
 std::optional<draw::Chart> draw_replay(const Drawing& drawing, const std::string& file,
                                        const scenario::Scenario& scenario) {
+  if (const auto table = pipeline::schedule_table(scenario, drawing.catalogs)) {
+    check_actions(drawing, *table);
+  }
+  ProgressLine progress(drawing.session.show_progress);
+  progress.show(fmt::format("replaying {} ...", std::filesystem::path(file).filename().string()));
   const auto result = pipeline::simulate(scenario, drawing.catalogs);
+  progress.hide();
   if (!result) {
     drawing.say_infeasible(file, result.error().reason);
     return std::nullopt;
@@ -193,12 +222,7 @@ void check_size(const std::vector<draw::Chart>& charts) {
   for (const draw::Chart& chart : charts) {
     boxes += draw::boxes_of(chart);
   }
-  if (boxes > kMostBoxes) {
-    throw UsageError(
-        fmt::format("the picture would have {} boxes; {} is the limit. Draw a part: --ranks 0-15, or --from and "
-                    "--until; or open the trace of \"lamina run -o DIR\" in Perfetto",
-                    report::whole(static_cast<double>(boxes)), report::whole(static_cast<double>(kMostBoxes))));
-  }
+  check_boxes(boxes);
 }
 
 void check_inputs(const DrawOptions& options, bool cells) {
@@ -220,6 +244,10 @@ ExitCode draw_files(const DrawOptions& options, Session& session) {
   check_inputs(options, options.cells);
   if (!options.output.empty()) {
     check_output_file(options.output, options.inputs);
+    const std::string ending = std::filesystem::path(options.output).extension().string();
+    if (ending != ".svg") {
+      throw UsageError(fmt::format("-o takes the name of an SVG picture, which ends in .svg; got {}", options.output));
+    }
   }
   const Drawing drawing{options, session, read_window(options, cells), cells};
   std::vector<draw::Chart> charts;

@@ -84,9 +84,15 @@ void check_output_file(const std::filesystem::path& file, const std::vector<std:
 }
 
 void write_file(const std::filesystem::path& file, const std::string& content) {
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code failure;
+  const bool is_link = std::filesystem::is_symlink(file, failure);
+  const std::filesystem::path target = is_link ? std::filesystem::canonical(file, failure) : file;
+  if (failure) {
+    fail("follow", file, failure.value());
+  }
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
   prepare_output_folder(folder);
-  write_files(folder, {{file.filename().string(), content}});
+  write_files(folder, {{target.filename().string(), content}});
 }
 
 void write_files(const std::filesystem::path& folder, const std::vector<OutputFile>& files) {

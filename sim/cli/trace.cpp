@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -177,7 +178,13 @@ Command add_trace(CLI::App& root) {
                    "Exit with 5 if the median |error| is larger (0.01\n"
                    "is 1 %) or an order differs from the schedule's")
       ->type_name("FRACTION")
-      ->check(CLI::NonNegativeNumber.description(""));
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool is_fraction = text.find_first_not_of("0123456789.eE+-") == std::string::npos &&
+                                     std::strtod(text.c_str(), nullptr) >= 0;
+            return is_fraction ? std::string() : fmt::format("takes a number, 0 or more; got \"{}\"", text);
+          },
+          ""));
   replay->footer(std::string(kExamples) + "\n" + kReplayHelp);
   return {parser, [options](Session& session) { return replay_traces(*options, session); }};
 }

@@ -95,7 +95,8 @@ std::string price(const Entry& better, const Entry& other) {
   if (ours > 0 && theirs > 0 && differs(ours, theirs)) {
     words.push_back(fmt::format("{} times the activations", report::three_digits(ours / theirs)));
   }
-  if (!words.empty() || differs(memory, their_memory)) {
+  const bool sized = memory > 0 || their_memory > 0;  // a model given by durations may have no sizes
+  if (sized && (!words.empty() || differs(memory, their_memory))) {
     words.push_back(fmt::format("{} instead of {} of memory a device", report::binary_bytes(memory),
                                 report::binary_bytes(their_memory)));
   }

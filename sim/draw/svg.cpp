@@ -121,7 +121,7 @@ class PanelWriter {
     for (std::size_t index = 0; index < lane.boxes.size(); ++index) {
       by_colour[{lane.boxes[index].kind, lane.boxes[index].shade}].push_back(index);
     }
-    const double border = lane.thin ? std::min(panel_.border, 0.4) : panel_.border;
+    const double border = lane.thin ? 0 : panel_.border;
     for (const auto& [colour, indices] : by_colour) {
       fmt::format_to(out_, "<g fill=\"{}\"", paint(colour.first, colour.second, chart_.shades).fill);
       if (border > 0) {
@@ -132,7 +132,8 @@ class PanelWriter {
         const Box& box = lane.boxes[index];
         Place at = place(box, top, height);
         if (lane.thin) {
-          at.width = std::max(at.width, std::min(kVisible, room_after(lane, index)));
+          at.width = at.width > 4 * kVisible ? at.width - kVisible  // so that neighbours are told apart
+                                             : std::max(at.width, std::min(kVisible, room_after(lane, index)));
         }
         fmt::format_to(out_, "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>\n",
                        decimal(at.x), decimal(at.y), decimal(at.width), decimal(at.height), escaped(tip(chart_, box)));

@@ -30,17 +30,26 @@ LayerRange layers_of_chunk(const scenario::Strategy& strategy, int transformer_l
   return {boundary(chunk), boundary(chunk + 1)};
 }
 
+tl::expected<void, error::Infeasible> check_counted_ends(const scenario::Scenario& scenario) {
+  const scenario::Strategy& strategy = scenario.strategy;
+  const bool has_ends = !scenario.model.custom && scenario.model.vocabulary > 0;
+  if (strategy.embedding_counts_as_layer && !has_ends) {
+    return missing_end(scenario, "account_for_embedding_in_pipeline_split", "embedding");
+  }
+  if (strategy.head_counts_as_layer && !has_ends) {
+    return missing_end(scenario, "account_for_loss_in_pipeline_split", "head");
+  }
+  return {};
+}
+
 tl::expected<void, error::Infeasible> check_partition(const scenario::Scenario& scenario, const model::WorkModel& work,
                                                       const schedules::ScheduleTable& table) {
   const scenario::Strategy& strategy = scenario.strategy;
+  if (auto ends = check_counted_ends(scenario); !ends) {
+    return ends;
+  }
   const bool has_embedding = !work.embedding.blocks.empty();
   const bool has_head = !work.head.blocks.empty();
-  if (strategy.embedding_counts_as_layer && !has_embedding) {
-    return missing_end(scenario, "account_for_embedding_in_pipeline_split", "embedding");
-  }
-  if (strategy.head_counts_as_layer && !has_head) {
-    return missing_end(scenario, "account_for_loss_in_pipeline_split", "head");
-  }
   const int chunks = table.model_chunks;
   for (int chunk = 0; chunk < chunks; ++chunk) {
     const bool holds_end = (chunk == 0 && has_embedding) || (chunk == chunks - 1 && has_head);

@@ -27,6 +27,9 @@ struct LayerRange {
 [[nodiscard]] LayerRange layers_of_chunk(const scenario::Strategy& strategy, int transformer_layers, int model_chunks,
                                          int chunk);
 
+/// @return Infeasible when an end counts as a layer that the model does not have
+[[nodiscard]] tl::expected<void, error::Infeasible> check_counted_ends(const scenario::Scenario& scenario);
+
 /// @return Infeasible when an end counts as a layer that the model does not have, or a chunk would hold nothing
 [[nodiscard]] tl::expected<void, error::Infeasible> check_partition(const scenario::Scenario& scenario,
                                                                     const model::WorkModel& work,

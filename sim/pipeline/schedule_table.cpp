@@ -71,6 +71,9 @@ schedules::ScheduleRequest schedule_request(const scenario::Scenario& scenario) 
 }
 
 Table schedule_table(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+  if (auto ends = lowering::check_counted_ends(scenario); !ends) {
+    return tl::unexpected(std::move(ends.error()));
+  }
   const auto& file = scenario.strategy.schedule_file;
   return file ? table_from_file(scenario, *file) : generated_table(scenario, catalogs);
 }

@@ -121,7 +121,8 @@ Section schedule_file_section() {
           "A schedule as PyTorch's pipeline CSV, compute-only or lowered; `lamina export pytorch-csv` writes one. A "
           "bare word sets `path`.",
           "path",
-          {required(key("path", ValueKind::kText, "The file, relative to the scenario's folder.")),
+          {required(key("path", ValueKind::kText,
+                        "The file, relative to the scenario's folder; given by `--set`, to the current folder.")),
            with_default("1", between(1, 2,
                                      key("model_copies", ValueKind::kInteger,
                                          "2: the second half of the stages is a copy of the model that runs the other "

@@ -206,6 +206,35 @@ void place_stages(const Source& source, int model_copies, ScheduleTable& table) 
   }
 }
 
+/// Whether the second half of the stages runs the other way through the ranks than the first.
+bool runs_opposite(const std::vector<Stage>& stages) {
+  const std::size_t chunks = stages.size() / 2;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    if (stages[chunks + chunk].rank != stages[chunks - 1 - chunk].rank) {
+      return false;
+    }
+  }
+  return stages.size() % 2 == 0;
+}
+
+void check_copies(const Source& source, const std::vector<Stage>& stages) {
+  if (!runs_opposite(stages)) {
+    fail({source.file(), 0, 0}, "The two halves of the stages do not run opposite ways through the ranks.", "",
+         fmt::format("with model_copies 2, stage {0} + k on the rank of stage {0} - 1 - k", stages.size() / 2));
+  }
+}
+
+/// Several stages on each rank, dealt round robin.
+bool is_round_robin(const ScheduleTable& table) {
+  const std::size_t ranks = table.actions.size();
+  for (std::size_t stage = 0; stage < table.stages.size(); ++stage) {
+    if (static_cast<std::size_t>(table.stages[stage].rank) != stage % ranks) {
+      return false;
+    }
+  }
+  return table.stages.size() > ranks;
+}
+
 bool has_type(const ScheduleTable& table, ActionType type) {
   return std::any_of(table.actions.begin(), table.actions.end(), [type](const std::vector<Action>& row) {
     return std::any_of(row.begin(), row.end(), [type](const Action& action) { return action.type == type; });
@@ -213,11 +242,14 @@ bool has_type(const ScheduleTable& table, ActionType type) {
 }
 
 /// What may be meant when the table as read has a fault.
-std::string advice(const Source& source, const ScheduleTable& table, int model_copies) {
+std::string advice(const Source& source, const ScheduleTable& table, int model_copies, const std::string& fault) {
   if (has_type(table, ActionType::kWeightGradient) && !has_type(table, ActionType::kInputGradient)) {
     return "W with I, the input gradient; older PyTorch versions wrote it as B (and B as BW)";
   }
-  if (model_copies == 1 && table.stages.size() == 2 * table.actions.size()) {
+  if (is_round_robin(table) && fault.starts_with("The rows deadlock")) {
+    return "interleaved schedules need groups of at least as many micro-batches as there are ranks";
+  }
+  if (model_copies == 1 && runs_opposite(table.stages)) {
     ScheduleTable two = table;
     place_stages(source, 2, two);
     if (!find_fault(two)) {
@@ -229,8 +261,8 @@ std::string advice(const Source& source, const ScheduleTable& table, int model_c
 
 void check(const Source& source, const ScheduleTable& table, int model_copies) {
   if (auto fault = find_fault(table)) {
-    source.fail_at({static_cast<std::size_t>(fault->rank), fault->position, false}, std::move(fault->text),
-                   advice(source, table, model_copies));
+    const std::string hint = advice(source, table, model_copies, fault->text);
+    source.fail_at({static_cast<std::size_t>(fault->rank), fault->position, false}, std::move(fault->text), hint);
   }
   if (table.lowered.empty()) {
     return;
@@ -277,6 +309,9 @@ ScheduleTable read_pytorch_csv(std::string_view text, const std::string& file, i
   const Source source(text, file);
   ScheduleTable table = read_rows(source);
   place_stages(source, model_copies, table);
+  if (model_copies == 2) {
+    check_copies(source, table.stages);
+  }
   check(source, table, model_copies);
   return table;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -20,6 +21,8 @@ namespace {
 constexpr std::int64_t kMostRanks = 65535;
 constexpr std::int64_t kMostChunks = 1000;
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 52U;
+constexpr double kLongest = 1e9;  // seconds: of an operation
+constexpr double kLatest = 1e12;  // seconds: since any epoch
 
 constexpr std::array<std::pair<std::string_view, EventKind>, 4> kMessages = {{
     {"forward-send", EventKind::kForwardSend},
@@ -145,8 +148,11 @@ Event read_event(const RowReader& reader, const Layout& layout, bool computes) {
   }
   event.start_s = reader.number(layout.start) * layout.unit_s;
   event.duration_s = reader.number(layout.duration) * layout.unit_s;
-  if (event.duration_s < 0) {
-    reader.refuse(layout.duration, "A duration is not negative.", "0 or more");
+  if (event.duration_s < 0 || event.duration_s > kLongest) {
+    reader.refuse(layout.duration, "A duration is not negative, nor longer than 1e9 s.", "0 to 1e9 seconds");
+  }
+  if (std::abs(event.start_s) > kLatest) {
+    reader.refuse(layout.start, "This is no time of a job.", "at most 1e12 seconds");
   }
   if (layout.sequence >= 0 && !reader.field(layout.sequence).empty()) {
     event.sequence = whole(layout.sequence, -kLargestNumber, kLargestNumber);

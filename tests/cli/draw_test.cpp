@@ -140,6 +140,28 @@ TEST(Draw, DoesNotReplaceWhatItDraws) {
   EXPECT_EQ(read_file(file), kTable);
 }
 
+TEST(Draw, WritesThroughALinkAndOnlyPictures) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("mine.csv", kTable);
+  const std::string target = folder.file("target.svg", "old");
+  const auto link = folder.path() / "link.svg";
+  std::filesystem::create_symlink("target.svg", link);
+  EXPECT_EQ(lamina({"draw", file, "-o", link.string()}).code, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_THAT(read_file(target), HasSubstr("<svg"));
+  const Outcome outcome = lamina({"draw", file, "-o", (folder.path() / "x.png").string()});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(".svg"));
+}
+
+TEST(Draw, RefusesAHugeStepBeforeItIsReplayed) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      lamina({"draw", folder.file("small.yaml", small_scenario()), "--set", "strategy.micro_batches=200000"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("is the limit"));
+}
+
 TEST(Draw, RefusesASizeThatNoPictureHolds) {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_scenario());

@@ -54,6 +54,16 @@ TEST(TraceCommand, WritesJsonAndCsv) {
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 1 + 2 * 2 * 2 * 4);
 }
 
+TEST(TraceCommand, RefusesAToleranceThatIsNoFraction) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("job.csv", small_trace());
+  for (const char* tolerance : {"nan", "-1", "much"}) {
+    const Outcome outcome = lamina({"trace", "replay", file, "--tolerance", tolerance});
+    EXPECT_EQ(outcome.code, 2) << tolerance;
+    EXPECT_THAT(outcome.err, HasSubstr("0 or more"));
+  }
+}
+
 TEST(TraceCommand, SaysWhatItLeftOut) {
   const TemporaryFolder folder;
   std::string text = small_trace();

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/error/error.hpp"
+#include "sim/schedule_tables/pytorch_csv.hpp"
 #include "tests/support/schedule_rows.hpp"
 #include "tests/unit/schedules/reference_tables.hpp"
 #include "tests/unit/schedules/table_text.hpp"
@@ -233,6 +235,22 @@ TEST(TableChecker, NamesTheCycleOfInterleavedGroupsShorterThanThePipeline) {
   expect_fault(interleaved(4, 2, 2, 8), 0, 7,
                "The rows deadlock. Rank 0 is at 4F3 and waits for 3F3 of rank 3, which is at 3B0 and waits for 4B0 of "
                "rank 0. None of them can go on.");
+}
+
+TEST(CheckOfAnImportedTable, SaysThatShortGroupsDeadlockAndNotThatTheyAreTwoCopies) {
+  // Stages 4 to 7 run on ranks 0 to 3 as stages 0 to 3 do: no second copy of the model that runs the other way.
+  const std::string text = to_pytorch_csv(interleaved(4, 2, 2, 8));
+  const auto fault_of = [&text](int copies) {
+    try {
+      (void)read_pytorch_csv(text, "g2.csv", copies);
+    } catch (const error::ScenarioError& found) {
+      return found.fault();
+    }
+    return error::ScenarioFault{};
+  };
+  EXPECT_THAT(fault_of(1).problem, testing::HasSubstr("The rows deadlock"));
+  EXPECT_THAT(fault_of(1).allowed, testing::HasSubstr("at least as many micro-batches as there are ranks"));
+  EXPECT_THAT(fault_of(2).problem, testing::HasSubstr("do not run opposite ways"));
 }
 
 TEST(TableChecker, PassesEveryReferenceTable) {
