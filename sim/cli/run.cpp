@@ -237,7 +237,7 @@ Command add_run(CLI::App& root) {
   parser
       ->add_option("--set", options->overrides,
                    "Change one key of every scenario; repeatable.\n"
-                   "dp, pp, tp, mbs, gbs stand for strategy keys")
+                   "dp, pp, tp, mbs, gbs and schedule stand for\nstrategy keys")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   parser
