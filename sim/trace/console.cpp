@@ -56,11 +56,11 @@ void add_errors(Page& page, const Comparison& comparison) {
   });
   page.labelled("replay", fmt::format("{}, messages {}", comparison.schedule, name_of(comparison.messages)),
                 kLabelColumns);
-  page.labelled(
-      "pipeline part",
-      fmt::format("median error {}, worst {} (step {}); {} of {} within 1 %", percent(comparison.median_error),
-                  percent(worst.relative_error()), worst.step, near, count(comparison.steps.size(), "step")),
-      kLabelColumns);
+  page.labelled("pipeline part",
+                fmt::format("median error {}, worst {} (step {})", percent(comparison.median_error),
+                            percent(worst.relative_error()), worst.step),
+                kLabelColumns);
+  page.labelled("within 1 %", fmt::format("{} of {}", near, count(comparison.steps.size(), "step")), kLabelColumns);
 }
 
 void add_order(Page& page, const Comparison& comparison) {
