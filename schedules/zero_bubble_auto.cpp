@@ -6,6 +6,7 @@
 
 #include "schedules/bubble_filling.hpp"
 #include "schedules/schedule.hpp"
+#include "schedules/split_backward_plans.hpp"
 
 namespace lamina::schedules {
 namespace {
@@ -58,6 +59,10 @@ FillingRule rule_of(const FillingTask& task, WarmUp warm_up, Deferral deferral, 
   return rule;
 }
 
+std::size_t affordable_plans(const FillingTask& task) {
+  return static_cast<std::size_t>(kPlannedPasses / (3.0 * task.ranks * task.micro_batches));
+}
+
 /// All combinations, the most promising first: large tables try only those.
 std::vector<FillingRule> rules_of(const FillingTask& task) {
   std::vector<FillingRule> rules = {
@@ -76,9 +81,7 @@ std::vector<FillingRule> rules_of(const FillingTask& task) {
       }
     }
   }
-  const double passes = 3.0 * task.ranks * task.micro_batches;
-  const auto affordable = static_cast<std::size_t>(kPlannedPasses / passes);
-  rules.resize(std::clamp(affordable, kFewestRules, rules.size()));
+  rules.resize(std::clamp(affordable_plans(task), kFewestRules, rules.size()));
   return rules;
 }
 
@@ -94,7 +97,31 @@ struct Cost {
   }
 };
 
-/// Tries the rules and keeps the order with the smallest bubble; the first of equals.
+/// Keeps the least costly order that it is shown; the first of equals.
+class Best {
+ public:
+  Best(const FillingTask& task, bool span) : task_(task), span_(span) {}
+
+  void consider(PassOrder order) {
+    const Extent extent = extent_of(task_, order);
+    const Cost cost = span_ ? Cost{extent.span_s, extent.makespan_s} : Cost{extent.makespan_s, extent.span_s};
+    if (!least_ || cost.is_less_than(*least_)) {
+      least_ = cost;
+      order_ = std::move(order);
+    }
+  }
+
+  [[nodiscard]] const PassOrder& order() const { return order_; }
+
+ private:
+  const FillingTask& task_;
+  bool span_;
+  std::optional<Cost> least_;
+  PassOrder order_;
+};
+
+/// Tries the greedy rules, then the orders of the schedules with fixed rules (which greed alone does not always reach),
+/// and keeps the order with the smallest bubble.
 class ZeroBubbleAuto final : public Schedule {
  public:
   [[nodiscard]] tl::expected<ScheduleTable, error::Infeasible> table(const ScheduleRequest& request) const override {
@@ -105,19 +132,14 @@ class ZeroBubbleAuto final : public Schedule {
     const int limit = request.parameters.integer("memory_limit");
     const FillingTask task{request.pipeline_parallel, request.micro_batches,
                            static_cast<double>(limit == 0 ? request.pipeline_parallel : limit), request.times};
-    const bool span = request.parameters.choice("objective") == "span";
-    std::optional<Cost> least;
-    PassOrder best;
+    Best best(task, request.parameters.choice("objective") == "span");
     for (const FillingRule& rule : rules_of(task)) {
-      PassOrder order = fill_bubbles(task, rule);
-      const Extent extent = extent_of(task, order);
-      const Cost cost = span ? Cost{extent.span_s, extent.makespan_s} : Cost{extent.makespan_s, extent.span_s};
-      if (!least || cost.is_less_than(*least)) {
-        least = cost;
-        best = std::move(order);
-      }
+      best.consider(fill_bubbles(task, rule));
     }
-    write(best, *result);
+    for (const SplitBackwardPlan& plan : split_backward_plans(task, affordable_plans(task))) {
+      best.consider(order_of(task, plan));
+    }
+    write(best.order(), *result);
     return result;
   }
 
@@ -137,8 +159,8 @@ class ZeroBubbleAuto final : public Schedule {
 void register_zero_bubble_auto(catalog::Catalog<Schedule>& catalog) {
   catalog.add(
       {.name = "zero_bubble_auto",
-       .summary = "Made to measure from the durations of the passes: the best of several greedy plans within a memory "
-                  "limit. Not proven optimal.",
+       .summary = "Made to measure from the durations of the passes: the best of greedy plans and of the rows of 1F1B, "
+                  "ZB-H1 and ZB-H2, within a memory limit. Not proven optimal.",
        .source = "Goal and memory limits: Qi et al., Zero Bubble Pipeline Parallelism, arXiv 2401.10241, section 3 "
                  "(ZB-1p, ZB-2p); the rules are Lamina's own",
        .parameters = {{.name = "memory_limit",
