@@ -86,6 +86,7 @@ void check_output_file(const std::filesystem::path& file, const std::vector<std:
 void write_file(const std::filesystem::path& file, const std::string& content) {
   std::error_code failure;
   const bool is_link = std::filesystem::is_symlink(file, failure);
+  failure.clear();  // there is no such file yet; whether one can be made shows when it is
   const std::filesystem::path target = is_link ? std::filesystem::canonical(file, failure) : file;
   if (failure) {
     fail("follow", file, failure.value());
