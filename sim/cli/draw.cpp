@@ -156,6 +156,10 @@ void check_actions(const Drawing& drawing, const schedules::ScheduleTable& table
 
 std::optional<draw::Chart> draw_replay(const Drawing& drawing, const std::string& file,
                                        const scenario::Scenario& scenario) {
+  if (const auto fits = pipeline::check_least_size(scenario); !fits) {
+    drawing.say_infeasible(file, fits.error().reason);
+    return std::nullopt;
+  }
   if (const auto table = pipeline::schedule_table(scenario, drawing.catalogs)) {
     check_actions(drawing, *table);
   }

@@ -162,12 +162,14 @@ TEST(Draw, RefusesAHugeStepBeforeItIsReplayed) {
   EXPECT_THAT(outcome.err, HasSubstr("is the limit"));
 }
 
-TEST(Draw, RefusesASizeThatNoPictureHolds) {
+TEST(Draw, RefusesAScenarioOfTooManyOperationsBeforeItsTableIsMade) {
   const TemporaryFolder folder;
   const std::string file = folder.file("small.yaml", small_scenario());
-  const Outcome outcome = lamina({"draw", file, "--cells", "--set", "micro_batches=1000000"});
-  EXPECT_EQ(outcome.code, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("operations"));
+  for (const char* mode : {"--cells", "--width=900"}) {
+    const Outcome outcome = lamina({"draw", file, mode, "--set", "micro_batches=1000000"});
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("operations"));
+  }
 }
 
 struct Refusal {
