@@ -147,9 +147,6 @@ TEST(PyTorchCsv, FillsLoweredRowsFromAFileWithAnyCommunication) {
   EXPECT_EQ(table.lowered[0][1], (schedules::LoweredAction{LoweredType::kSendForward, 0, 0}));
   EXPECT_EQ(table.lowered[1][0], (schedules::LoweredAction{LoweredType::kReceiveForward, 1, 0}));
   EXPECT_EQ(to_pytorch_csv(table), "0F0,0B0\n1F0,1B0\n");
-  const ScheduleTable late = read_pytorch_csv("0F0,0B0\n1UNSHARD,1F0,1B0,1RESHARD\n", "x.csv", 2);
-  ASSERT_EQ(late.lowered.size(), 2U);
-  EXPECT_EQ(late.lowered[0].size(), 2U);
 }
 
 TEST(PyTorchCsv, TakesTheSecondHalfOfTheStagesAsASecondModelWhenTold) {
