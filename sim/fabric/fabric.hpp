@@ -51,12 +51,14 @@ struct Port {
   std::int32_t index = 0;  ///< within the node (the rail)
   LinkId up = kNoLink;     ///< port -> network
   LinkId down = kNoLink;   ///< network -> port
+  std::int32_t plane = 0;  ///< ports of different planes reach each other through a device of the sender's node only
 };
 
 /// The part of a route between two ports, without the ports' own links. Empty when handed to Fabric::network_route.
 struct NetworkHop {
   std::vector<LinkId> links;
   int switches = 0;
+  Seconds cables{0};  ///< latency of the cables, where a topology knows them
 };
 
 struct Fabric {
@@ -68,8 +70,8 @@ struct Fabric {
   Seconds port_latency;     ///< both ends together
   Seconds switch_latency;   ///< per switch
   std::string description;  ///< one line: "fat tree, 2 levels, 76 leaves of 32 nodes, non-blocking"
-  /// Trunk links and switches from one port to another (different ports). Set by the topology; null when there is no
-  /// network.
+  /// Trunk links and switches from one port to another (different ports of one plane). Set by the topology; null when
+  /// there is no network.
   std::function<void(std::int32_t from_port, std::int32_t to_port, NetworkHop& hop)> network_route;
   std::function<std::string(LinkId)> trunk_name;  ///< names of the topology's own links; null when it has none
 };
@@ -85,7 +87,12 @@ struct Route {
 /// Device to device: over the device links if both are in one domain; else over host paths (up from one, down to the
 /// other) if both are in one node and have them; else through both devices' ports and the network, by GPUDirect:
 /// neither host paths nor device links are charged, and traffic to the port of another device of the node does not hop
-/// over NVLink first. Latency: device_link_latency; 2 x host_latency; port_latency + switches x switch_latency.
+/// over NVLink first. Latency: device_link_latency; 2 x host_latency; port_latency + switches x switch_latency +
+/// cables.
+///
+/// If the two ports are on different planes, the data first goes to the device of the sender's node that stands where
+/// the receiver stands in its own node, over the device link or the host paths, and leaves through that device's port:
+/// NCCL's PXN (NCCL 2.12). The latencies add up.
 class Router {
  public:
   explicit Router(const Fabric& fabric) : fabric_(&fabric) {}
@@ -95,6 +102,8 @@ class Router {
   Seconds append(int from_device, int to_device, std::vector<LinkId>& links);
 
  private:
+  Seconds append_network(const Device& from, const Device& to, std::vector<LinkId>& links);
+
   const Fabric* fabric_;
   NetworkHop hop_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "sim/error/error.hpp"
@@ -19,8 +20,9 @@ struct Wiring {
   SwitchTree tree;
   std::vector<std::int32_t> depth;  ///< [switch]
   LinkId first_trunk = 0;
+  std::int32_t roots = 1;
 
-  [[nodiscard]] LinkId up(std::int32_t child) const { return first_trunk + 2 * (child - 1); }
+  [[nodiscard]] LinkId up(std::int32_t child) const { return first_trunk + 2 * (child - roots); }
 
   [[nodiscard]] LinkId down(std::int32_t child) const { return up(child) + 1; }
 
@@ -50,11 +52,16 @@ void Wiring::route(std::int32_t from_port, std::int32_t to_port, NetworkHop& hop
 }
 
 std::string Wiring::name_of_trunk(LinkId link) const {
-  const std::int32_t child = (link - first_trunk) / 2 + 1;
+  const std::int32_t child = (link - first_trunk) / 2 + roots;
   if (link < first_trunk || at(child) >= tree.parent.size() || !tree.name) {
     return "link " + std::to_string(link);
   }
   return tree.name(child) + (link == up(child) ? " up" : " down");
+}
+
+std::int32_t count_roots(const std::vector<std::int32_t>& parent) {
+  const auto first = std::find_if(parent.begin(), parent.end(), [](std::int32_t above) { return above != -1; });
+  return std::max(1, static_cast<std::int32_t>(first - parent.begin()));
 }
 
 std::shared_ptr<const Wiring> wire(Fabric& fabric, SwitchTree tree) {
@@ -62,25 +69,30 @@ std::shared_ptr<const Wiring> wire(Fabric& fabric, SwitchTree tree) {
       tree.switch_of_port.size() != fabric.ports.size()) {
     throw error::InternalError("the switch tree does not fit the fabric");
   }
-  for (const std::int32_t index : tree.switch_of_port) {
-    if (index < 0 || at(index) >= tree.parent.size()) {
-      throw error::InternalError("a port hangs on a switch that does not exist");
-    }
-  }
   auto wiring = std::make_shared<Wiring>();
   wiring->first_trunk = static_cast<LinkId>(fabric.links.size());
+  wiring->roots = count_roots(tree.parent);
   wiring->depth.assign(tree.parent.size(), 0);
+  std::vector<std::int32_t> root(tree.parent.size());
+  std::iota(root.begin(), root.begin() + wiring->roots, 0);
   Link trunk;
   trunk.link_class = LinkClass::kTrunk;
-  for (std::size_t child = 1; child < tree.parent.size(); ++child) {
+  for (std::size_t child = at(wiring->roots); child < tree.parent.size(); ++child) {
     const std::int32_t parent = tree.parent[child];
     if (parent < 0 || at(parent) >= child) {
       throw error::InternalError("switches must stand after their parents");
     }
     wiring->depth[child] = wiring->depth[at(parent)] + 1;
+    root[child] = root[at(parent)];
     trunk.bandwidth = tree.trunk[child];
     fabric.links.push_back(trunk);
     fabric.links.push_back(trunk);
+  }
+  for (std::size_t port = 0; port < fabric.ports.size(); ++port) {
+    const std::int32_t index = tree.switch_of_port[port];
+    if (index < 0 || at(index) >= tree.parent.size() || root[at(index)] != fabric.ports[port].plane) {
+      throw error::InternalError("a port hangs on a switch that does not exist, or of another plane");
+    }
   }
   wiring->tree = std::move(tree);
   return wiring;
@@ -117,14 +129,14 @@ void mark(Fabric& fabric, const Wiring& wiring, bool feeding) {
     const Port& end = fabric.ports[port];
     below[at(wiring.tree.switch_of_port[port])] += fabric.links[at(feeding ? end.up : end.down)].bandwidth.value();
   }
-  for (std::size_t child = switches; child-- > 1;) {
+  for (std::size_t child = switches; child-- > at(wiring.roots);) {
     inner[child] = carried(link_of(child, true), below[child]);
     below[at(parent[child])] += inner[child];
   }
-  for (std::size_t child = 1; child < switches; ++child) {
+  for (std::size_t child = at(wiring.roots); child < switches; ++child) {
     const std::size_t top = at(parent[child]);
     const double siblings = std::max(0.0, below[top] - inner[child]);
-    outer[child] = carried(link_of(child, false), siblings + (top == 0 ? 0.0 : outer[top]));
+    outer[child] = carried(link_of(child, false), siblings + outer[top]);  // a root has no outer link: 0
   }
 }
 

@@ -18,6 +18,7 @@ const testing::Shape kShapes[] = {
     {.nodes = 40, .devices = 1, .domain = 1, .nics = 1}, {.nodes = 19, .devices = 3, .domain = 3, .nics = 6},
     {.nodes = 1, .devices = 1, .domain = 1, .nics = 0},  {.nodes = 2, .devices = 8, .domain = 8, .nics = 0},
     {.nodes = 1, .devices = 4, .domain = 1, .nics = 0},  {.nodes = 300, .devices = 1, .domain = 1, .nics = 1},
+    {.nodes = 27, .devices = 4, .domain = 4, .nics = 4},
 };
 
 class TopologyContract : public ::testing::TestWithParam<std::string> {
@@ -31,7 +32,8 @@ class TopologyContract : public ::testing::TestWithParam<std::string> {
     result.topology = testing::choose(entry_.info);
     for (const catalog::ParameterSpec& spec : entry_.info.parameters) {
       if (small_switches && spec.kind == catalog::ParameterKind::kInteger) {
-        result.topology.parameters.set_number(spec.name, std::min(3.0, spec.maximum));
+        const int planes = shape.nics > 0 && shape.nics % 2 == 0 ? 2 : 1;  // must divide the ports
+        result.topology.parameters.set_number(spec.name, spec.name == "planes" ? planes : std::min(3.0, spec.maximum));
       }
     }
     return result;
