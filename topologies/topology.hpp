@@ -9,7 +9,8 @@
 
 namespace lamina::topologies {
 
-/// 1. `build` is a pure function of the cluster (its `topology.parameters` included).
+/// 1. `build` is a pure function of the cluster (its `topology.parameters` included) and of the files that these name;
+/// a fault in such a file is a ScenarioError.
 /// 2. Every pair of devices has a route; routes use existing links, never one twice, and there and back have equal
 /// latency.
 /// 3. A cluster that the topology cannot wire is an Infeasible with the numbers in its reason.

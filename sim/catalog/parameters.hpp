@@ -7,10 +7,10 @@
 
 namespace lamina::catalog {
 
-enum class ParameterKind { kInteger, kNumber, kBoolean, kChoice, kSeconds, kBytesPerSecond };
+enum class ParameterKind { kInteger, kNumber, kBoolean, kChoice, kSeconds, kBytesPerSecond, kFile };
 
-/// One named setting of a plug-in (schedule, topology, cost model), declared beside the code that reads it. The scenario
-/// loader checks keys and values against it and docs/scenario.md is generated from it.
+/// One named setting of a plug-in (schedule, topology, cost model), declared beside the code that reads it. The
+/// scenario loader checks keys and values against it and docs/scenario.md is generated from it.
 struct ParameterSpec {
   std::string name;
   ParameterKind kind = ParameterKind::kInteger;
@@ -21,7 +21,8 @@ struct ParameterSpec {
   std::string help;                  ///< one sentence
 };
 
-/// Checked values of a plug-in's parameters. Numbers are in SI base units; booleans are 0 or 1.
+/// Checked values of a plug-in's parameters. Numbers are in SI base units; booleans are 0 or 1. A kFile is read as a
+/// choice: the path, relative ones taken from the scenario's folder.
 /// Reading a name that was not declared is an InternalError.
 class Parameters {
  public:
@@ -35,6 +36,7 @@ class Parameters {
   [[nodiscard]] bool has(std::string_view name) const;
 
   [[nodiscard]] const std::map<std::string, double, std::less<>>& numbers() const { return numbers_; }
+
   [[nodiscard]] const std::map<std::string, std::string, std::less<>>& choices() const { return choices_; }
 
  private:

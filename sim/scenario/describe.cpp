@@ -57,6 +57,8 @@ std::string kind_text(const KeySpec& spec) {
   switch (spec.kind) {
     case ValueKind::kText:
       return "text";
+    case ValueKind::kFile:
+      return "path";
     case ValueKind::kInteger:
       return "whole number";
     case ValueKind::kNumber:

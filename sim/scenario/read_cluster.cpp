@@ -136,8 +136,9 @@ Cluster read_cluster(const Context& context, const Tree& value) {
   cluster.node = read_node(context, accelerator == nullptr ? node : with_accelerator(context, node, *accelerator),
                            reader.path("node"));
   const Tree* network = reader.value("network");
-  cluster.topology = read_plugin(context.schema, kTopologyKind, reader.value("topology"),
-                                 default_topology(network != nullptr), reader.tree().position, reader.path("topology"));
+  cluster.topology =
+      read_plugin(context.schema, kTopologyKind, reader.value("topology"), default_topology(network != nullptr),
+                  reader.tree().position, reader.path("topology"), context.folder);
   if (network != nullptr) {
     cluster.network = read_network(context, *network, reader.path("network"));
   } else if (cluster.topology.name != "nvlink_switch" ||

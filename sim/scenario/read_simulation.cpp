@@ -73,9 +73,9 @@ Simulation read_simulation(const Context& context, const Tree* value, const Posi
                              "simulation");
   const Position& position = reader.tree().position;
   Simulation simulation;
-  simulation.cost_model =
-      read_plugin(context.schema, kCostModelKind, reader.value("cost_model"),
-                  reader.section().find("cost_model")->default_value, position, reader.path("cost_model"));
+  simulation.cost_model = read_plugin(context.schema, kCostModelKind, reader.value("cost_model"),
+                                      reader.section().find("cost_model")->default_value, position,
+                                      reader.path("cost_model"), context.folder);
   const Tree* collectives = reader.value("collectives");
   const SectionReader how(context.schema.section("collectives"),
                           collectives == nullptr ? mapping(position) : *collectives, reader.path("collectives"));

@@ -67,8 +67,8 @@ void read_schedule(const Context& context, const SectionReader& reader, Strategy
   const Tree* file = reader.value("schedule_file");
   if (file == nullptr) {
     const char* usual = strategy.pipeline_parallel == 1 ? "accumulate" : "one_forward_one_backward";
-    strategy.schedule =
-        read_plugin(context.schema, kScheduleKind, reader.value("schedule"), usual, parent, reader.path("schedule"));
+    strategy.schedule = read_plugin(context.schema, kScheduleKind, reader.value("schedule"), usual, parent,
+                                    reader.path("schedule"), context.folder);
     return;
   }
   if (reader.has("schedule")) {

@@ -91,6 +91,8 @@ std::string expected_shape(ValueKind kind) {
       return "an amount of work with its unit, for example \"1.5 TFLOP\"";
     case ValueKind::kFlopsPerSecond:
       return "a rate of work with its unit, for example \"312 TFLOP/s\"";
+    case ValueKind::kFile:
+      return "the path of a file";
     default:
       return "a word";
   }
@@ -257,8 +259,20 @@ void SectionReader::fail_at(std::string_view key, const Detail& detail) const {
   fail(position.location(), path(key), detail);
 }
 
+namespace {
+
+std::string read_path(const SectionReader& reader, const std::string& key, const std::filesystem::path& folder) {
+  const Tree* value = reader.value(key);
+  const bool from_command_line = value == nullptr || value->position.line == 0;
+  const std::filesystem::path file = reader.text(key);
+  return (from_command_line ? file : folder / file).string();
+}
+
+}  // namespace
+
 PluginChoice read_plugin(const Schema& schema, std::string_view kind, const Tree* value,
-                         const std::string& default_name, const Position& parent, const std::string& path) {
+                         const std::string& default_name, const Position& parent, const std::string& path,
+                         const std::filesystem::path& folder) {
   Tree chosen = value == nullptr ? scalar(default_name, parent) : *value;
   if (chosen.is_scalar()) {
     Tree whole = mapping(chosen.position);
@@ -292,6 +306,8 @@ PluginChoice read_plugin(const Schema& schema, std::string_view kind, const Tree
     }
     if (spec.kind == ValueKind::kChoice) {
       choice.parameters.set_choice(spec.name, reader.text(spec.name));
+    } else if (spec.kind == ValueKind::kFile) {
+      choice.parameters.set_choice(spec.name, read_path(reader, spec.name, folder));
     } else {
       choice.parameters.set_number(spec.name, reader.number(spec.name));
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,9 +85,9 @@ class SectionReader {
 [[nodiscard]] std::string describe_range(const KeySpec& spec);
 
 /// Reads a plug-in choice: `name`, or `{name: ..., parameters}`; `default_name` when there is no value or no name in
-/// it.
+/// it. Paths of files are taken from `folder` unless they come from the command line.
 [[nodiscard]] PluginChoice read_plugin(const Schema& schema, std::string_view kind, const Tree* value,
-                                       const std::string& default_name, const Position& parent,
-                                       const std::string& path);
+                                       const std::string& default_name, const Position& parent, const std::string& path,
+                                       const std::filesystem::path& folder);
 
 }  // namespace lamina::scenario

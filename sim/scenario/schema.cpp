@@ -25,6 +25,8 @@ ValueKind kind_of(catalog::ParameterKind kind) {
       return ValueKind::kSeconds;
     case catalog::ParameterKind::kBytesPerSecond:
       return ValueKind::kBytesPerSecond;
+    case catalog::ParameterKind::kFile:
+      return ValueKind::kFile;
   }
   throw error::InternalError("a parameter has an unknown kind");
 }

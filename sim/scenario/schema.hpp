@@ -17,6 +17,7 @@ enum class ValueKind {
   kNumber,
   kBoolean,
   kChoice,
+  kFile,  ///< path of a file
   kSeconds,
   kBytes,
   kBytesPerSecond,

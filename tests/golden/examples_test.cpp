@@ -78,6 +78,25 @@ TEST(Example, ScheduleFromAFileHidesMessagesThatPlain1F1BWaitsFor) {
   EXPECT_NEAR(difference, (16 - 6) * message_s, 0.02 * difference);
 }
 
+TEST(Example, DragonflyOfAThousandDevicesHasItsGroupsAndCables) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("examples/dragonfly.yaml", scenario);
+  EXPECT_TRUE(report.fits);
+  EXPECT_EQ(report.devices, 1024);
+  scenario::Scenario thin = scenario;
+  thin.cluster.topology.parameters.set_number("global_bandwidth", 0.1);
+  EXPECT_GT(step_of(thin), report.step_s);
+}
+
+TEST(Example, TwoHallsPayForReductionsBetweenThem) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("examples/two-halls.yaml", scenario);
+  EXPECT_TRUE(report.fits);
+  scenario::Scenario torn = scenario;
+  torn.strategy.placement = {scenario::Dimension::kTensor, scenario::Dimension::kPipeline, scenario::Dimension::kData};
+  EXPECT_GT(step_of(torn), 1.02 * report.step_s);
+}
+
 TEST(Example, QuickstartIsThePapersTrillionParameterExample) {
   scenario::Scenario scenario;
   const report::Report report = replay_example("quickstart.yaml", scenario);

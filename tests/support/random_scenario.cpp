@@ -34,13 +34,43 @@ scenario::PluginChoice choose(const Catalog& catalog, const std::string& name) {
       case catalog::ParameterKind::kBoolean:
         choice.parameters.set_number(spec.name, spec.default_value == "true" ? 1 : 0);
         break;
-      case catalog::ParameterKind::kSeconds:  // "4 us" and the like: only cost models have them
+      case catalog::ParameterKind::kSeconds:  // "4 us" and the like
         choice.parameters.set_number(spec.name, 4e-6);
+        break;
+      case catalog::ParameterKind::kFile:
+        choice.parameters.set_choice(spec.name, LAMINA_SOURCE_DIR "/scenarios/networks/two-halls.yaml");
         break;
       default:
         choice.parameters.set_number(spec.name, std::stod(spec.default_value));
     }
   }
+  return choice;
+}
+
+/// Any topology with switches that fits the cluster's nodes (at most 20, for the graph) and ports.
+scenario::PluginChoice random_topology(std::mt19937& random, const scenario::Cluster& cluster) {
+  const char* names[] = {"fat_tree", "rail_optimized", "leaf_spine_ethernet", "dragonfly", "torus", "ring", "custom"};
+  scenario::PluginChoice choice =
+      choose(pipeline::builtin_catalogs().topologies, names[pick(random, {0, 1, 2, 3, 4, 5, 6})]);
+  const auto set = [&](const char* name, double value) {
+    if (choice.parameters.has(name)) {
+      choice.parameters.set_number(name, value);
+    }
+  };
+  const int size = pick(random, {1, 2, 3, 8});
+  set("nodes_per_leaf", size);
+  set("nodes_per_rail_switch", size);
+  set("oversubscription", pick(random, {1, 2, 3}));
+  set("core_oversubscription", pick(random, {1, 2, 3}));
+  set("levels", pick(random, {2, 3}));
+  set("leaves_per_pod", pick(random, {1, 2, 3}));
+  set("planes", cluster.node.nics % 2 == 0 ? pick(random, {1, 2}) : 1);
+  set("terminals_per_router", size);
+  set("routers_per_group", pick(random, {2, 3, 4}));
+  set("global_links_per_router", 36);  // enough for 68 ports in groups of two
+  set("global_bandwidth", pick(random, {1, 2, 3}) / 2.0);
+  set("size_y", cluster.nodes % 2 == 0 ? pick(random, {1, 2}) : 1);
+  set("link_bandwidth", pick(random, {1, 2}));
   return choice;
 }
 
@@ -139,17 +169,7 @@ scenario::Scenario random_scenario(std::mt19937& random) {
   std::shuffle(strategy.placement.begin(), strategy.placement.end(), random);
   scenario.cluster.node.nics = pick(random, {1, 2, 4});
   scenario.cluster.nodes = (strategy.ranks() + 3) / 4 + pick(random, {0, 1});
-  const char* topologies[] = {"fat_tree", "rail_optimized", "leaf_spine_ethernet"};
-  scenario.cluster.topology = choose(catalogs.topologies, topologies[pick(random, {0, 1, 2})]);
-  auto& parameters = scenario.cluster.topology.parameters;
-  for (const char* name : {"nodes_per_leaf", "nodes_per_rail_switch"}) {
-    if (parameters.has(name)) {
-      parameters.set_number(name, pick(random, {1, 2, 3, 8}));
-    }
-  }
-  if (parameters.has("oversubscription")) {
-    parameters.set_number("oversubscription", pick(random, {1, 2, 3}));
-  }
+  scenario.cluster.topology = random_topology(random, scenario.cluster);
   scenario.simulation.collective_algorithm = flip(random) ? "ring" : "hierarchical";
   return scenario;
 }

@@ -47,7 +47,9 @@ inline scenario::PluginChoice choose(const catalog::PluginInfo& info) {
   scenario::PluginChoice choice;
   choice.name = info.name;
   for (const catalog::ParameterSpec& spec : info.parameters) {
-    if (spec.kind == catalog::ParameterKind::kChoice) {
+    if (spec.kind == catalog::ParameterKind::kFile) {
+      choice.parameters.set_choice(spec.name, "");  // for the caller to fill
+    } else if (spec.kind == catalog::ParameterKind::kChoice) {
       choice.parameters.set_choice(spec.name, spec.default_value);
     } else {
       choice.parameters.set_number(spec.name, std::stod(spec.default_value));

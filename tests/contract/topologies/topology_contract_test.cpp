@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,11 +29,49 @@ class TopologyContract : public ::testing::TestWithParam<std::string> {
   const catalog::Catalog<Topology> catalog_ = builtin_topologies();
   const catalog::Catalog<Topology>::Entry& entry_ = *catalog_.find(GetParam());
 
+  ~TopologyContract() override { std::filesystem::remove_all(graph_folder()); }
+
+  /// One of its own for every test: they run at the same time.
+  static std::filesystem::path graph_folder() {
+    std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(test.begin(), test.end(), '/', '_');
+    return std::filesystem::path(::testing::TempDir()) / ("lamina_topology_contract_" + test);
+  }
+
+  /// A network for `shape`, as one would write it: leaves of four machines in a ring, or of one machine with chords and
+  /// parallel cables of unequal length.
+  static std::string write_graph(const testing::Shape& shape, bool small_switches) {
+    const int machines = std::min(shape.nodes, 1000);
+    const int leaf_size = small_switches ? 1 : 4;
+    const int leaves = (machines + leaf_size - 1) / leaf_size;
+    std::string nodes;
+    std::string edges;
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      nodes += fmt::format("- leaf-{}\n", leaf);
+      if (leaf > 0) {
+        edges += fmt::format("- {{from: leaf-{}, to: leaf-{}, latency: {} us}}\n", leaf - 1, leaf, 0.1 * (leaf % 3));
+        edges += fmt::format("- {{from: leaf-{}, to: leaf-{}, latency: 0.3 us}}\n", leaf / 2, leaf);
+      }
+    }
+    for (int machine = 0; machine < machines && shape.nics > 0; ++machine) {
+      nodes += fmt::format("- {{name: m{0}, machine: {0}}}\n", machine);
+      edges += fmt::format("- {{from: m{}, to: leaf-{}}}\n", machine, machine / leaf_size);
+    }
+    std::filesystem::create_directories(graph_folder());
+    const std::filesystem::path file =
+        graph_folder() / fmt::format("{}-{}-{}-{}.yaml", shape.nodes, shape.nics, shape.devices, small_switches);
+    std::ofstream(file) << "nodes:\n" << nodes << "edges: " << (edges.empty() ? "[]" : "") << '\n' << edges;
+    return file.string();
+  }
+
   /// Cluster with default parameters, or with small switches so that all levels occur.
   [[nodiscard]] scenario::Cluster cluster(const testing::Shape& shape, bool small_switches) const {
     scenario::Cluster result = testing::make_cluster(shape);
     result.topology = testing::choose(entry_.info);
     for (const catalog::ParameterSpec& spec : entry_.info.parameters) {
+      if (spec.kind == catalog::ParameterKind::kFile) {
+        result.topology.parameters.set_choice(spec.name, write_graph(shape, small_switches));
+      }
       if (small_switches && spec.kind == catalog::ParameterKind::kInteger) {
         const int planes = shape.nics > 0 && shape.nics % 2 == 0 ? 2 : 1;  // must divide the ports
         result.topology.parameters.set_number(spec.name, spec.name == "planes" ? planes : std::min(3.0, spec.maximum));

@@ -101,8 +101,8 @@ inline std::string with_more(const std::string& lines) {
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& content)
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                ("lamina_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))),
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ("lamina_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))),
         path_(folder_ / name) {
     std::filesystem::create_directories(folder_);
     std::ofstream(path_, std::ios::binary) << content;
