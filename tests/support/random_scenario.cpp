@@ -4,6 +4,7 @@
 
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::tests {
 namespace {
@@ -38,7 +39,7 @@ scenario::PluginChoice choose(const Catalog& catalog, const std::string& name) {
         choice.parameters.set_number(spec.name, 4e-6);
         break;
       case catalog::ParameterKind::kFile:
-        choice.parameters.set_choice(spec.name, LAMINA_SOURCE_DIR "/scenarios/networks/two-halls.yaml");
+        choice.parameters.set_choice(spec.name, (source_folder() / "scenarios/networks/two-halls.yaml").string());
         break;
       default:
         choice.parameters.set_number(spec.name, std::stod(spec.default_value));
