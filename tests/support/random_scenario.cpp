@@ -170,8 +170,21 @@ scenario::Scenario random_scenario(std::mt19937& random) {
   std::shuffle(strategy.placement.begin(), strategy.placement.end(), random);
   scenario.cluster.node.nics = pick(random, {1, 2, 4});
   scenario.cluster.nodes = (strategy.ranks() + 3) / 4 + pick(random, {0, 1});
-  scenario.cluster.topology = random_topology(random, scenario.cluster);
+  const char* topologies[] = {"fat_tree", "rail_optimized", "leaf_spine_ethernet"};
+  scenario.cluster.topology = choose(catalogs.topologies, topologies[pick(random, {0, 1, 2})]);
+  auto& parameters = scenario.cluster.topology.parameters;
+  for (const char* name : {"nodes_per_leaf", "nodes_per_rail_switch"}) {
+    if (parameters.has(name)) {
+      parameters.set_number(name, pick(random, {1, 2, 3, 8}));
+    }
+  }
+  if (parameters.has("oversubscription")) {
+    parameters.set_number("oversubscription", pick(random, {1, 2, 3}));
+  }
   scenario.simulation.collective_algorithm = flip(random) ? "ring" : "hierarchical";
+  if (flip(random)) {
+    scenario.cluster.topology = random_topology(random, scenario.cluster);
+  }
   return scenario;
 }
 

@@ -182,10 +182,10 @@ TEST(Catalogue, EveryEntryLoadsAndHasASummaryAndASource) {
     }
   }
   EXPECT_EQ(seen["model"], 16);
-  EXPECT_EQ(seen["accelerator"], 6);
-  EXPECT_EQ(seen["node"], 8);
+  EXPECT_EQ(seen["accelerator"], 7);
+  EXPECT_EQ(seen["node"], 9);
   EXPECT_EQ(seen["device_link"], 8);
-  EXPECT_EQ(seen["host_path"], 6);
+  EXPECT_EQ(seen["host_path"], 7);
   EXPECT_GE(seen["network"], 10);
   EXPECT_TRUE(std::is_sorted(entries.begin(), entries.end(), [](const CatalogueEntry& a, const CatalogueEntry& b) {
     return std::pair(a.kind, a.name) < std::pair(b.kind, b.name);
