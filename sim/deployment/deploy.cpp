@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -88,7 +89,14 @@ class Builder {
   }
 
   std::int32_t add_path(std::vector<LinkUse> links, double latency_s) {
-    result_.paths.push_back({std::move(links), latency_s});
+    double alone = 0;
+    for (const LinkUse& use : links) {
+      const Link& link = result_.links[static_cast<std::size_t>(use.link)];
+      if (!link.never_limits) {
+        alone = std::max(alone, use.count / link.bandwidth);
+      }
+    }
+    result_.paths.push_back({std::move(links), latency_s, alone});
     return static_cast<std::int32_t>(result_.paths.size()) - 1;
   }
 

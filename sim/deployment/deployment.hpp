@@ -20,12 +20,22 @@ struct Link {
   double multiplicity = 1;     ///< links of the fabric that this one stands for
   bool never_limits = false;
   fabric::LinkId representative = fabric::kNoLink;
+  std::int32_t profile = -1;  ///< into Deployment::profiles: bandwidth that changes with time
+};
+
+/// Shares of a link's nominal bandwidth over time.
+struct Profile {
+  std::vector<scenario::BandwidthChange> changes;  ///< times ascend, the first is 0
+  double period_s = 0;                             ///< 0: the last share lasts
 };
 
 /// Links of one kind of flow; shared by all flows of a channel, of a group's collective kind, or of a host copy direction.
 struct Path {
   std::vector<collectives::LinkUse> links;  ///< `link` indexes Deployment::links
   double latency_s = 0;
+  /// Time of one byte of one such flow alone on its links, at their nominal bandwidth: largest count / bandwidth. 0:
+  /// nothing limits it. Does not change when flows are folded into one.
+  double alone_s_per_byte = 0;
 };
 
 /// A chain of flows: (path, bytes moved per byte of payload).
@@ -63,6 +73,8 @@ struct Rank {
   std::int32_t device = 0;
   double multiplicity = 1;  ///< ranks that this one stands for
   double slowness = 1;      ///< factor on compute durations
+  double host_delay_s = 0;  ///< before every host_delay_every-th compute operation
+  std::int32_t host_delay_every = 1;
   std::vector<std::int32_t> channels;  ///< [program channel] -> Deployment::channels
   std::array<std::int32_t, graph::kGroupKinds> groups{-1, -1, -1, -1};
   std::int32_t to_host = -1;  ///< path
@@ -75,6 +87,7 @@ struct Deployment {
   std::vector<Group> groups;
   std::vector<Path> paths;
   std::vector<Link> links;
+  std::vector<Profile> profiles;
   double total_ranks = 0;
 };
 

@@ -18,7 +18,11 @@ void append_edges(const Program& program, std::uint32_t first, std::vector<Edge>
   const auto start = static_cast<std::ptrdiff_t>(edges.size());
   std::vector<std::uint32_t> last(program.streams.size(), kNone);
   for (std::uint32_t i = 0; i < program.operations.size(); ++i) {
-    std::uint32_t& before = last[program.operations[i].stream];
+    const std::uint16_t stream = program.operations[i].stream;
+    if (!program.streams[stream].in_order) {
+      continue;
+    }
+    std::uint32_t& before = last[stream];
     if (before != kNone) {
       edges.emplace_back(first + before, first + i);
     }

@@ -62,7 +62,8 @@ enum class StreamKind : std::uint8_t {
 /// A FIFO of a rank: an operation starts when it is the head of its stream and its predecessors are done.
 struct Stream {
   StreamKind kind = StreamKind::kCompute;
-  std::string name;  ///< "compute", "send to 3 (forward)", ...
+  std::string name;      ///< "compute", "send to 3 (forward)", ...
+  bool in_order = true;  ///< false: a set, not a FIFO; only predecessors count (communication of a recorded trace)
 };
 
 /// A directed edge to another role, used by the sends of this program or by its receives. The k-th send on a channel
@@ -92,7 +93,7 @@ struct Operation {
   Phase phase = Phase::kForward;
   Traffic traffic = Traffic::kNone;
   CollectiveKind collective = CollectiveKind::kAllReduce;  ///< kCollective
-  GroupKind group = GroupKind::kTensor;                    ///< kCollective
+  GroupKind group = GroupKind::kTensor;                    ///< kCollective; other values: process groups of a trace
   bool to_host = false;                                    ///< kHostCopy
   std::uint16_t stream = 0;
   std::uint16_t channel = 0;      ///< kSend, kReceive: index into Program::channels

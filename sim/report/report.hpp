@@ -66,6 +66,16 @@ struct Training {
   std::string batch_law;
 };
 
+/// Step times of repeats that differ by jitter only.
+struct StepDistribution {
+  int repeats = 0;
+  double mean_s = 0;
+  double p50_s = 0;
+  double p99_s = 0;
+  double least_s = 0;
+  double most_s = 0;
+};
+
 struct ReferenceRow {
   scenario::ReferenceValue reference;
   double measured = 0;
@@ -80,6 +90,7 @@ struct Report {
   std::string topology;  ///< description of the fabric
   std::string collectives;
   std::string transport = "SimGrid";
+  std::vector<std::string> disturbances;  ///< one line each
   double devices = 0;  ///< that the strategy uses
   double cluster_devices = 0;
 
@@ -105,6 +116,7 @@ struct Report {
   std::string why_not;  ///< when it does not fit
 
   std::optional<Training> training;
+  std::optional<StepDistribution> distribution;  ///< with jitter; the rest of the report is the undisturbed step's
   std::vector<ReferenceRow> reference;
 
   std::int64_t activities = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/catalog/parameters.hpp"
+#include "sim/scenario/disturbance.hpp"
 #include "sim/units/quantity.hpp"
 
 /// Plain values that a scenario file resolves to. Everything is checked: positive where it must be, units applied,
@@ -206,6 +207,12 @@ struct Strategy {
 
 enum class CollectiveForm { kFluid, kMessage };
 
+/// What moves the bytes of a replay.
+enum class Transport {
+  kSimgrid,       ///< flows share links max-min fairly
+  kNoContention,  ///< every flow as if it were alone: closed durations, for coarse searches
+};
+
 struct Simulation {
   PluginChoice cost_model;           ///< "ideal" or "roofline"
   std::string collective_algorithm;  ///< name in the collectives catalogue: "ring" or "hierarchical"
@@ -213,6 +220,7 @@ struct Simulation {
   double communication_slowdown = 0;  ///< compute runs at (1 - x) while a transfer touches the device
   bool attention_scores = true;       ///< count the FLOPs of QK^T and PV (the 2021 analysis leaves them out)
   bool fold = true;
+  Transport transport = Transport::kSimgrid;
   bool enforce_memory = true;  ///< a layout that does not fit is an error exit; false: reported, but carries on
 };
 
@@ -246,6 +254,7 @@ struct Scenario {
   Cluster cluster;
   Strategy strategy;
   Simulation simulation;
+  Disturbances disturbances;
   std::optional<Training> training;
   std::optional<Reference> reference;
 };

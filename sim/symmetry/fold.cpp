@@ -124,6 +124,7 @@ class Quotient {
     for (std::size_t c = 0; c < members.size(); ++c) {
       deployment::Path path;
       path.latency_s = whole_.paths[members[c]].latency_s;
+      path.alone_s_per_byte = whole_.paths[members[c]].alone_s_per_byte;
       for (const auto& [link, count] : charges[c]) {
         path.links.push_back({link, count});
       }
