@@ -23,6 +23,24 @@ scenario::Plugins plugins_of(const Catalogs& catalogs) {
           catalogs.collectives.infos()};
 }
 
+Layout lay_out(const scenario::Scenario& scenario, const graph::OperationGraph& graph, const fabric::Fabric& fabric,
+               const Catalogs& catalogs) {
+  const scenario::CollectiveForm form = scenario.simulation.collective_form;
+  deployment::Deployment whole = deployment::deploy(
+      graph, scenario.strategy, fabric, chosen(catalogs.collectives, scenario.simulation.collective_algorithm), form);
+  Layout layout;
+  layout.whole_ranks = whole.total_ranks;
+  // Collectives in message form need every member.
+  if (scenario.simulation.fold && form == scenario::CollectiveForm::kFluid) {
+    symmetry::Folding folding = symmetry::fold(whole);
+    layout.deployment = std::move(folding.folded);
+    layout.split_reasons = std::move(folding.reasons);
+  } else {
+    layout.deployment = std::move(whole);
+  }
+  return layout;
+}
+
 tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario, const Catalogs& catalogs) {
   metrics::check_reference(scenario);
   if (auto fits = check_least_size(scenario); !fits) {
@@ -48,18 +66,10 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
     return tl::unexpected(std::move(graph.error()));
   }
   prepared.graph = std::move(*graph);
-  deployment::Deployment whole = deployment::deploy(
-      prepared.graph, scenario.strategy, prepared.fabric,
-      chosen(catalogs.collectives, scenario.simulation.collective_algorithm), scenario.simulation.collective_form);
-  prepared.whole_ranks = whole.total_ranks;
-  // Collectives in message form need every member.
-  if (scenario.simulation.fold && scenario.simulation.collective_form == scenario::CollectiveForm::kFluid) {
-    symmetry::Folding folding = symmetry::fold(whole);
-    prepared.deployment = std::move(folding.folded);
-    prepared.split_reasons = std::move(folding.reasons);
-  } else {
-    prepared.deployment = std::move(whole);
-  }
+  Layout layout = lay_out(scenario, prepared.graph, prepared.fabric, catalogs);
+  prepared.deployment = std::move(layout.deployment);
+  prepared.whole_ranks = layout.whole_ranks;
+  prepared.split_reasons = std::move(layout.split_reasons);
   return prepared;
 }
 

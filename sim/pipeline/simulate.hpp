@@ -47,6 +47,17 @@ struct Prepared {
 [[nodiscard]] tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario,
                                                                 const Catalogs& catalogs);
 
+/// A graph laid out on a fabric as the scenario says: folded unless it forbids that or its collectives are in message
+/// form.
+struct Layout {
+  deployment::Deployment deployment;
+  double whole_ranks = 0;
+  std::vector<std::string> split_reasons;
+};
+
+[[nodiscard]] Layout lay_out(const scenario::Scenario& scenario, const graph::OperationGraph& graph,
+                             const fabric::Fabric& fabric, const Catalogs& catalogs);
+
 struct Result {
   report::Report report;
   Prepared prepared;

@@ -1,12 +1,9 @@
 #include "sim/requirements/network.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "sim/error/error.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/requirements/least.hpp"
-#include "sim/symmetry/fold.hpp"
 
 namespace lamina::requirements {
 namespace {
@@ -51,15 +48,7 @@ deployment::Deployment without_latency(const scenario::Scenario& scenario, const
   fabric::Fabric fabric = prepared.fabric;
   fabric.port_latency = Seconds(0);
   fabric.switch_latency = Seconds(0);
-  const auto* algorithm = catalogs.collectives.find(scenario.simulation.collective_algorithm);
-  if (algorithm == nullptr) {
-    throw error::InternalError("unknown collective algorithm " + scenario.simulation.collective_algorithm);
-  }
-  const scenario::CollectiveForm form = scenario.simulation.collective_form;
-  deployment::Deployment whole =
-      deployment::deploy(prepared.graph, scenario.strategy, fabric, *algorithm->implementation, form);
-  const bool folds = scenario.simulation.fold && form == scenario::CollectiveForm::kFluid;
-  return folds ? symmetry::fold(whole).folded : std::move(whole);
+  return pipeline::lay_out(scenario, prepared.graph, fabric, catalogs).deployment;
 }
 
 /// The busiest port must move its bytes within the time allowed, so this many times its bandwidth is never too much.
