@@ -25,6 +25,12 @@ void write_folding(Writer& writer, const Subject& subject) {
                     ? fmt::format("classes of {:g} ranks that do the same at the same time", prepared.whole_ranks)
                     : fmt::format("all {:g}: folding is off", prepared.whole_ranks),
                 "colour refinement; equal to the whole replay");
+  const bool shared = subject.scenario.simulation.transport == scenario::Transport::kSimgrid;
+  writer.number("transport", shared ? "SimGrid" : "no contention",
+                shared ? "transfers in flight share links max-min fairly"
+                       : "every transfer takes the time it takes alone: queues and shared links are left out, so the "
+                         "step is never longer than with SimGrid",
+                "simulation.transport");
   double operations = 0;
   for (const auto& rank : deployment.ranks) {
     operations +=

@@ -101,7 +101,8 @@ double peak_rate(const Step& step, std::size_t link) {
 
 }  // namespace
 
-std::vector<report::LinkLoad> link_loads(const Step& step, const fabric::Fabric& fabric) {
+std::vector<report::LinkLoad> link_loads(const Step& step, const fabric::Fabric& fabric,
+                                         scenario::Transport transport) {
   const deployment::Deployment& deployment = step.deployment();
   std::array<report::LinkLoad, fabric::kLinkClasses> loads;
   for (const fabric::Link& link : fabric.links) {
@@ -128,7 +129,10 @@ std::vector<report::LinkLoad> link_loads(const Step& step, const fabric::Fabric&
       load.bytes = bytes[link];
       load.bandwidth_bytes_per_s = deployment.links[link].bandwidth * deployment.links[link].capacity_divisor;
       load.average_bytes_per_s = step.time() > 0 ? load.bytes / step.time() : 0;
-      load.peak_bytes_per_s = std::min(peak_rate(step, link), load.bandwidth_bytes_per_s);
+      load.peak_bytes_per_s = peak_rate(step, link);
+      if (transport == scenario::Transport::kSimgrid) {  // average rates may add up to more than the link ever carried
+        load.peak_bytes_per_s = std::min(load.peak_bytes_per_s, load.bandwidth_bytes_per_s);
+      }
     }
     if (load.links > 0 || load.bytes > 0) {
       result.push_back(load);

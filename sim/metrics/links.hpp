@@ -13,9 +13,11 @@ namespace lamina::metrics {
 ///
 /// Bytes are those that the timeline's flows moved over one link, on the scale of the whole cluster (a folded link's
 /// bytes times its divisor). The busiest link is the one with most bytes (lowest index when equal). Its peak rate adds
-/// the flows in flight, each at its average rate, and is never more than the link's bandwidth. Time linear in flows and
-/// link uses, but for sorting the flows that cross a busiest link.
+/// the flows in flight, each at its average rate, and is never more than the link's bandwidth, unless the transport
+/// lets flows ignore each other: then it is what they would need. Time linear in flows and link uses, but for sorting
+/// the flows that cross a busiest link.
 /// @throws InternalError when a flow or a path points outside the deployment
-[[nodiscard]] std::vector<report::LinkLoad> link_loads(const Step& step, const fabric::Fabric& fabric);
+[[nodiscard]] std::vector<report::LinkLoad> link_loads(const Step& step, const fabric::Fabric& fabric,
+                                                       scenario::Transport transport = scenario::Transport::kSimgrid);
 
 }  // namespace lamina::metrics

@@ -95,6 +95,7 @@ void add_choices(Report& report, const scenario::Scenario& scenario, const model
   report.schedule = scenario.strategy.schedule.name;
   report.topology = fabric.description;
   report.collectives = scenario.simulation.collective_algorithm;
+  report.transport = scenario.simulation.transport == scenario::Transport::kSimgrid ? "SimGrid" : "no contention";
   report.cluster_devices = scenario.cluster.devices();
   // Collectives in message form need every member, so they are never folded.
   report.folded = scenario.simulation.fold && scenario.simulation.collective_form == scenario::CollectiveForm::kFluid;
@@ -190,7 +191,7 @@ Report summarise(const scenario::Scenario& scenario, const model::WorkModel& wor
   add_times(report, step, times);
   add_utilisation(report, scenario, work, deployment);
   add_memory(report, scenario);
-  report.links = link_loads(step, fabric);
+  report.links = link_loads(step, fabric, scenario.simulation.transport);
   add_warnings(report, scenario, graph);
   report.training = training(scenario, work, report.step_s, report.devices, report.warnings);
   report.activities = timeline.activities;

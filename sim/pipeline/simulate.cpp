@@ -82,6 +82,7 @@ tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scena
   result.prepared = std::move(*prepared);
   replay::Options options;
   options.communication_slowdown = scenario.simulation.communication_slowdown;
+  options.transport = scenario.simulation.transport;
   result.timeline = replay::replay(result.prepared.graph, result.prepared.deployment, options);
   result.report = metrics::summarise(scenario, result.prepared.work, result.prepared.graph, result.prepared.deployment,
                                      result.prepared.fabric, result.timeline);

@@ -88,6 +88,7 @@ class Planner {
     for (std::size_t i = 0; i < deployment_.paths.size(); ++i) {
       const deployment::Path& path = deployment_.paths[i];
       require(is_amount(path.latency_s), "path {} has a latency of {} s", i, path.latency_s);
+      require(is_amount(path.alone_s_per_byte), "path {} takes {} s per byte alone", i, path.alone_s_per_byte);
       for (const collectives::LinkUse& use : path.links) {
         require(is_index(use.link, deployment_.links.size()) && use.count >= 1, "path {} crosses link {} {} times", i,
                 use.link, use.count);

@@ -7,6 +7,7 @@
 #include "sim/error/error.hpp"
 #include "sim/replay/child.hpp"
 #include "sim/replay/core.hpp"
+#include "sim/replay/no_contention_transport.hpp"
 #include "sim/replay/plan.hpp"
 #include "sim/replay/simgrid_transport.hpp"
 
@@ -24,7 +25,9 @@ Plan checked_plan(const graph::OperationGraph& graph, const deployment::Deployme
 
 timeline::Timeline run(const graph::OperationGraph& graph, const deployment::Deployment& deployment, const Plan& plan,
                        const Options& options) {
-  const std::unique_ptr<Transport> transport = make_simgrid_transport(deployment, plan);
+  const std::unique_ptr<Transport> transport = options.transport == scenario::Transport::kSimgrid
+                                                   ? make_simgrid_transport(deployment, plan)
+                                                   : make_no_contention_transport(deployment);
   return Core(graph, deployment, plan, options, *transport).run();
 }
 
@@ -33,6 +36,9 @@ timeline::Timeline run(const graph::OperationGraph& graph, const deployment::Dep
 timeline::Timeline replay(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                           const Options& options) {
   const Plan plan = checked_plan(graph, deployment, options);
+  if (options.transport == scenario::Transport::kNoContention) {
+    return run(graph, deployment, plan, options);
+  }
   return run_in_child([&] { return run(graph, deployment, plan, options); });
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/deployment/deployment.hpp"
 #include "sim/graph/operation_graph.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/timeline/timeline.hpp"
 
 namespace lamina::replay {
@@ -11,23 +12,25 @@ struct Options {
   /// participant to the end, latency included; several at once count once. 0 <= x < 1.
   double communication_slowdown = 0;
   bool record_flows = true;  ///< fill Timeline::flows
+  scenario::Transport transport = scenario::Transport::kSimgrid;
 };
 
-/// Replays the graph on SimGrid in a forked child process (SimGrid keeps one engine per process and aborts on errors) and
-/// returns its timeline.
+/// Replays the graph and returns its timeline: on SimGrid in a forked child process (SimGrid keeps one engine per
+/// process and aborts on errors), without contention in the calling process.
 ///
 /// Network: max-min fair sharing of link bandwidth among all flows in flight (SimGrid model CM02, zero link latencies,
-/// latencies paid by timers before the flow). Compute operations are engine timers. Members of a group pair their k-th
-/// collectives, as communicators do; a message or collective starts when its last participant has arrived. In message form
-/// the members of a collective end together.
-/// @throws InternalError when graph and deployment do not fit together, when operations could not run (names the first of
-/// each rank), or when the child died
+/// latencies paid by timers before the flow), or every flow as if it were alone. Compute operations are timers. Members
+/// of a group pair their k-th collectives, as communicators do; a message or collective starts when its last
+/// participant has arrived. In message form the members of a collective end together.
+/// @throws InternalError when graph and deployment do not fit together, when operations could not run (names the first
+/// of each rank), or when the child died
 /// @throws EnvironmentError when the child cannot be started or runs out of memory
 [[nodiscard]] timeline::Timeline replay(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                                         const Options& options = {});
 
-/// The same in the calling process; at most once per process.
+/// The same in the calling process; on SimGrid at most once per process.
 [[nodiscard]] timeline::Timeline replay_in_process(const graph::OperationGraph& graph,
-                                                   const deployment::Deployment& deployment, const Options& options = {});
+                                                   const deployment::Deployment& deployment,
+                                                   const Options& options = {});
 
 }  // namespace lamina::replay

@@ -84,6 +84,7 @@ Simulation read_simulation(const Context& context, const Tree* value, const Posi
   simulation.communication_slowdown = reader.number("communication_slowdown");
   simulation.attention_scores = reader.boolean("attention_scores");
   simulation.fold = reader.boolean("fold");
+  simulation.transport = reader.text("transport") == "no_contention" ? Transport::kNoContention : Transport::kSimgrid;
   simulation.enforce_memory = reader.boolean("enforce_memory");
   return simulation;
 }

@@ -45,6 +45,12 @@ Section simulation_section() {
                                 "accumulation leaves them out.")),
        with_default("true", key("fold", ValueKind::kBoolean,
                                 "Simulate one rank per class of identical ranks. `false` simulates every rank.")),
+       with_default(
+           "simgrid",
+           one_of({"simgrid", "no_contention"},
+                  key("transport", ValueKind::kChoice,
+                      "What moves the bytes. `simgrid`: transfers share links max-min fairly; `no_contention`: "
+                      "every transfer takes the time it takes alone, for coarse searches (never slower)."))),
        with_default("true", key("enforce_memory", ValueKind::kBoolean,
                                 "End with exit code 4 when the layout does not fit into memory. `false` reports "
                                 "it and carries on, for comparisons."))}};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -42,6 +43,9 @@ class Scene {
     added.latency_s = latency;
     for (const auto& [one, count] : counts) {
       added.links.push_back({.link = one, .count = count});
+      if (const deployment::Link& crossed = deployment.links[index(one)]; !crossed.never_limits) {
+        added.alone_s_per_byte = std::max(added.alone_s_per_byte, count / crossed.bandwidth);
+      }
     }
     deployment.paths.push_back(added);
     return static_cast<int>(deployment.paths.size()) - 1;
