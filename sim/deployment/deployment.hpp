@@ -76,7 +76,8 @@ struct Rank {
   double host_delay_s = 0;  ///< before every host_delay_every-th compute operation
   std::int32_t host_delay_every = 1;
   std::vector<std::int32_t> channels;  ///< [program channel] -> Deployment::channels
-  std::array<std::int32_t, graph::kGroupKinds> groups{-1, -1, -1, -1};
+  /// By Operation::group: one entry per graph::GroupKind, then one per slot of a trace's process groups.
+  std::vector<std::int32_t> groups = std::vector<std::int32_t>(graph::kGroupKinds, -1);
   std::int32_t to_host = -1;  ///< path
   std::int32_t from_host = -1;
 };

@@ -15,8 +15,6 @@ using graph::OperationKind;
 
 namespace {
 
-constexpr std::size_t kGroups = graph::kGroupKinds;
-
 class Walk {
  public:
   explicit Walk(const Step& step) : step_(step), occurrences_(step.graph().programs.size()) {}
@@ -144,16 +142,17 @@ class Walk {
   const std::vector<std::uint32_t>& collectives(std::int32_t program, GroupKind kind) {
     auto& known = occurrences_[static_cast<std::size_t>(program)];
     if (known.empty()) {
-      known.resize(kGroups);
       const std::vector<graph::Operation>& operations =
           step_.graph().programs[static_cast<std::size_t>(program)].operations;
       for (std::uint32_t index = 0; index < operations.size(); ++index) {
         if (operations[index].kind == OperationKind::kCollective) {
-          known[static_cast<std::size_t>(operations[index].group)].push_back(index);
+          const auto slot = static_cast<std::size_t>(operations[index].group);
+          known.resize(std::max(known.size(), slot + 1));
+          known[slot].push_back(index);
         }
       }
     }
-    return known[static_cast<std::size_t>(kind)];
+    return known.at(static_cast<std::size_t>(kind));
   }
 
   const Step& step_;

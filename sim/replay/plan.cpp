@@ -1,8 +1,8 @@
 #include "sim/replay/plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,7 +69,9 @@ class Planner {
       const auto& operations = graph_.programs[program].operations;
       for (std::uint32_t i = 0; i < operations.size(); ++i) {
         if (operations[i].kind == graph::OperationKind::kCollective) {
-          auto& list = collectives_[program][static_cast<std::size_t>(operations[i].group)];
+          const auto slot = static_cast<std::size_t>(operations[i].group);
+          collectives_[program].resize(std::max(collectives_[program].size(), slot + 1));
+          auto& list = collectives_[program][slot];
           plan_.collective_number[graph_.first_vertex[program] + i] = static_cast<std::uint32_t>(list.size());
           list.push_back(i);
         }
@@ -151,15 +153,15 @@ class Planner {
   void check_agreement(std::size_t group, std::int32_t first, std::int32_t other) const {
     const deployment::Rank& left = at(deployment_.ranks, first);
     const deployment::Rank& right = at(deployment_.ranks, other);
-    for (std::size_t kind = 0; kind < graph::kGroupKinds; ++kind) {
-      const bool in_left = left.groups[kind] == static_cast<std::int32_t>(group);
-      const bool in_right = right.groups[kind] == static_cast<std::int32_t>(group);
+    for (std::size_t kind = 0; kind < std::max(left.groups.size(), right.groups.size()); ++kind) {
+      const bool in_left = kind < left.groups.size() && left.groups[kind] == static_cast<std::int32_t>(group);
+      const bool in_right = kind < right.groups.size() && right.groups[kind] == static_cast<std::int32_t>(group);
       require(in_left == in_right, "ranks {} and {} see group {} as different kinds", first, other, group);
       if (!in_left || left.program == right.program) {
         continue;
       }
-      const auto& ours = at(collectives_, left.program)[kind];
-      const auto& theirs = at(collectives_, right.program)[kind];
+      const std::span<const std::uint32_t> ours = collectives_in(left.program, kind);
+      const std::span<const std::uint32_t> theirs = collectives_in(right.program, kind);
       const auto same = [&](std::uint32_t a, std::uint32_t b) {
         const graph::Operation& x = at(graph_.programs, left.program).operations[a];
         const graph::Operation& y = at(graph_.programs, right.program).operations[b];
@@ -168,6 +170,11 @@ class Planner {
       require(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same),
               "ranks {} and {} run different collectives in group {}", first, other, group);
     }
+  }
+
+  [[nodiscard]] std::span<const std::uint32_t> collectives_in(std::int32_t program, std::size_t kind) const {
+    const auto& lists = at(collectives_, program);
+    return kind < lists.size() ? std::span<const std::uint32_t>(lists[kind]) : std::span<const std::uint32_t>();
   }
 
   void check_operations(std::size_t index) {
@@ -225,7 +232,12 @@ class Planner {
   }
 
   void check_collective(std::size_t index, const graph::Operation& operation, std::uint32_t vertex) {
-    const std::int32_t group_index = deployment_.ranks[index].groups[static_cast<std::size_t>(operation.group)];
+    const std::vector<std::int32_t>& groups = deployment_.ranks[index].groups;
+    const auto slot = static_cast<std::size_t>(operation.group);
+    if (slot >= groups.size()) {
+      require(false, "{} runs in group slot {} of {}", describe(graph_, vertex), slot, groups.size());
+    }
+    const std::int32_t group_index = groups[slot];
     if (group_index == -1 || at(deployment_.groups, group_index).size <= 1) {
       return;
     }
@@ -266,7 +278,7 @@ class Planner {
   Plan plan_;
   std::vector<char> limiting_;  ///< [path] 1: has a link that can limit a flow
   std::vector<std::size_t> group_references_;
-  std::vector<std::array<std::vector<std::uint32_t>, graph::kGroupKinds>> collectives_;  ///< [program][group kind]
+  std::vector<std::vector<std::vector<std::uint32_t>>> collectives_;  ///< [program][group slot]
 };
 
 }  // namespace
