@@ -34,5 +34,6 @@ struct Command {
 [[nodiscard]] Command add_list(CLI::App& root);
 [[nodiscard]] Command add_trace(CLI::App& root);
 [[nodiscard]] Command add_compare(CLI::App& root);
+[[nodiscard]] Command add_requirements(CLI::App& root);
 
 }  // namespace lamina::cli

@@ -16,7 +16,7 @@
 #include "sim/cli/costs.hpp"
 #include "sim/cli/inputs.hpp"
 #include "sim/cli/output.hpp"
-#include "sim/cli/schedule_choices.hpp"
+#include "sim/cli/plugin_choices.hpp"
 #include "sim/cli/signals.hpp"
 #include "sim/comparison/rank.hpp"
 #include "sim/error/error.hpp"
@@ -66,7 +66,7 @@ struct Tools {
 };
 
 /// The file's scenario with another schedule. A fault in the choice is one of the command line.
-scenario::Scenario with_schedule(const std::filesystem::path& file, const ScheduleChoice& choice, const Tools& tools,
+scenario::Scenario with_schedule(const std::filesystem::path& file, const PluginChoice& choice, const Tools& tools,
                                  std::vector<scenario::Override> overrides) {
   overrides.push_back(choice.as_override());
   try {
@@ -83,7 +83,7 @@ scenario::Scenario with_schedule(const std::filesystem::path& file, const Schedu
 
 /// The scenario under its own schedule, and under each of the others.
 void add_candidates(std::deque<Candidate>& candidates, const std::filesystem::path& file,
-                    const std::vector<ScheduleChoice>& choices, bool keep_own, const Tools& tools,
+                    const std::vector<PluginChoice>& choices, bool keep_own, const Tools& tools,
                     const std::vector<scenario::Override>& overrides) {
   scenario::Scenario own = load_scenario(file, tools.catalogue, tools.plugins, overrides);
   const std::string own_name = own.strategy.schedule.name;
@@ -91,10 +91,10 @@ void add_candidates(std::deque<Candidate>& candidates, const std::filesystem::pa
   if (choices.empty() || (keep_own && from_file)) {
     candidates.push_back({own_name, file.string(), own_name, own});
   }
-  for (const ScheduleChoice& choice : choices) {
+  for (const PluginChoice& choice : choices) {
     const bool is_own = !from_file && choice.name == own_name && !choice.has_parameters;  // with the file's parameters
     candidates.push_back(
-        {choice.label, file.string(), choice.schedule, is_own ? own : with_schedule(file, choice, tools, overrides)});
+        {choice.label, file.string(), choice.chosen, is_own ? own : with_schedule(file, choice, tools, overrides)});
   }
 }
 
@@ -117,10 +117,10 @@ void name_candidates(std::deque<Candidate>& candidates, bool several_files, bool
 std::deque<Candidate> read_candidates(const CompareOptions& options, const Tools& tools) {
   const auto files = expand_files(options.inputs);
   const auto overrides = parse_overrides(options.overrides);
-  std::vector<ScheduleChoice> choices = parse_schedules(options.schedules, tools.plugins.schedules);
+  std::vector<PluginChoice> choices = parse_choices(kScheduleChoices, options.schedules, tools.plugins.schedules);
   const bool all_of_one = choices.empty() && files.size() == 1;
   if (all_of_one) {
-    choices = every_schedule(tools.plugins.schedules);
+    choices = every_choice(kScheduleChoices, tools.plugins.schedules);
   }
   std::deque<Candidate> candidates;
   for (const auto& file : files) {

@@ -25,6 +25,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml      one training step, with the reasons
   lamina run scenarios/quickstart.yaml --format json
   lamina compare my.yaml                    which schedule, and why?
+  lamina requirements my.yaml               how much network does it need?
   lamina check my.yaml                      is it valid?
   lamina explain my.yaml                    every derived number and its formula
   lamina draw my.yaml -o step.svg           a picture of the step
@@ -78,8 +79,9 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root),  add_check(root),  add_compare(root), add_explain(root),
-                                         add_draw(root), add_export(root), add_list(root),    add_trace(root)};
+  const std::vector<Command> commands = {add_run(root),          add_check(root),   add_compare(root),
+                                         add_requirements(root), add_explain(root), add_draw(root),
+                                         add_export(root),       add_list(root),    add_trace(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }

@@ -1,4 +1,4 @@
-#include "sim/cli/schedule_choices.hpp"
+#include "sim/cli/plugin_choices.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -30,7 +30,8 @@ std::string suggestion(const std::string& name, const std::vector<std::string>& 
   return nearest.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", nearest);
 }
 
-const catalog::PluginInfo& find_schedule(const std::string& name, const std::vector<catalog::PluginInfo>& known) {
+const catalog::PluginInfo& find_plugin(const ChoiceKind& kind, const std::string& name,
+                                       const std::vector<catalog::PluginInfo>& known) {
   std::vector<std::string> names;
   for (const catalog::PluginInfo& info : known) {
     if (info.name == name) {
@@ -38,15 +39,15 @@ const catalog::PluginInfo& find_schedule(const std::string& name, const std::vec
     }
     names.push_back(info.name);
   }
-  throw UsageError(fmt::format("--schedules: there is no schedule \"{}\"{}; there are all, {}", name,
+  throw UsageError(fmt::format("{}: there is no {} \"{}\"{}; there are all, {}", kind.option, kind.word, name,
                                suggestion(name, names), fmt::join(names, ", ")));
 }
 
 /// Whole name of a parameter of which the last words were typed.
-std::string find_parameter(const std::string& typed, const catalog::PluginInfo& schedule) {
+std::string find_parameter(const ChoiceKind& kind, const std::string& typed, const catalog::PluginInfo& plugin) {
   std::vector<std::string> names;
   std::vector<std::string> matches;
-  for (const catalog::ParameterSpec& spec : schedule.parameters) {
+  for (const catalog::ParameterSpec& spec : plugin.parameters) {
     if (spec.name == typed) {
       return typed;
     }
@@ -58,49 +59,50 @@ std::string find_parameter(const std::string& typed, const catalog::PluginInfo& 
   if (matches.size() == 1) {
     return matches.front();
   }
-  throw UsageError(fmt::format("--schedules: {} has {} parameter \"{}\"{}; {}", schedule.name,
+  throw UsageError(fmt::format("{}: {} has {} parameter \"{}\"{}; {}", kind.option, plugin.name,
                                matches.empty() ? "no" : "more than one", typed, suggestion(typed, names),
                                names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "))));
 }
 
-void add_parameter(ScheduleChoice& choice, const std::string& text, const catalog::PluginInfo& schedule) {
+void add_parameter(const ChoiceKind& kind, PluginChoice& choice, const std::string& text,
+                   const catalog::PluginInfo& plugin) {
   const std::size_t equals = text.find('=');
   const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+-";
   if (value.empty() || value.find_first_not_of(kAllowed) != std::string::npos) {
     throw UsageError(
-        fmt::format("--schedules takes NAME or NAME:PARAMETER=VALUE, separated by commas, for example "
-                    "gpipe,interleaved:group_size=8; got \"{}\"",
-                    choice.label));
+        fmt::format("{} takes NAME or NAME:PARAMETER=VALUE, separated by commas, for example {}; got \"{}\"",
+                    kind.option, kind.example, choice.label));
   }
-  const std::string name = find_parameter(text.substr(0, equals), schedule);
+  const std::string name = find_parameter(kind, text.substr(0, equals), plugin);
   choice.parameters.emplace_back(name, value);
-  choice.schedule += fmt::format(":{}={}", name, value);
+  choice.chosen += fmt::format(":{}={}", name, value);
   choice.has_parameters = true;
 }
 
-ScheduleChoice plain(const std::string& name) {
-  ScheduleChoice choice;
+PluginChoice plain(const ChoiceKind& kind, const std::string& name) {
+  PluginChoice choice;
   choice.label = name;
   choice.name = name;
-  choice.schedule = name;
+  choice.chosen = name;
+  choice.key = kind.key;
   return choice;
 }
 
-ScheduleChoice parse_one(const std::string& text, const std::vector<catalog::PluginInfo>& known) {
+PluginChoice parse_one(const ChoiceKind& kind, const std::string& text, const std::vector<catalog::PluginInfo>& known) {
   const std::vector<std::string> parts = split(text, ':');
-  const catalog::PluginInfo& schedule = find_schedule(parts.front(), known);
-  ScheduleChoice choice = plain(schedule.name);
+  const catalog::PluginInfo& plugin = find_plugin(kind, parts.front(), known);
+  PluginChoice choice = plain(kind, plugin.name);
   choice.label = text;
   for (std::size_t i = 1; i < parts.size(); ++i) {
-    add_parameter(choice, parts[i], schedule);
+    add_parameter(kind, choice, parts[i], plugin);
   }
   return choice;
 }
 
-void add_once(std::vector<ScheduleChoice>& choices, ScheduleChoice choice) {
+void add_once(std::vector<PluginChoice>& choices, PluginChoice choice) {
   const bool known = std::any_of(choices.begin(), choices.end(),
-                                 [&](const ScheduleChoice& other) { return other.schedule == choice.schedule; });
+                                 [&](const PluginChoice& other) { return other.chosen == choice.chosen; });
   if (!known) {
     choices.push_back(std::move(choice));
   }
@@ -108,34 +110,34 @@ void add_once(std::vector<ScheduleChoice>& choices, ScheduleChoice choice) {
 
 }  // namespace
 
-scenario::Override ScheduleChoice::as_override() const {
+scenario::Override PluginChoice::as_override() const {
   std::string value = fmt::format("{{name: {}", name);
-  for (const auto& [key, text] : parameters) {
-    value += fmt::format(", {}: {}", key, text);
+  for (const auto& [parameter, text] : parameters) {
+    value += fmt::format(", {}: {}", parameter, text);
   }
   value += '}';
-  return {"strategy.schedule", value};
+  return {key, value};
 }
 
-std::vector<ScheduleChoice> every_schedule(const std::vector<catalog::PluginInfo>& known) {
-  std::vector<ScheduleChoice> choices;
+std::vector<PluginChoice> every_choice(const ChoiceKind& kind, const std::vector<catalog::PluginInfo>& known) {
+  std::vector<PluginChoice> choices;
   for (const catalog::PluginInfo& info : known) {
-    choices.push_back(plain(info.name));
+    choices.push_back(plain(kind, info.name));
   }
   return choices;
 }
 
-std::vector<ScheduleChoice> parse_schedules(const std::vector<std::string>& arguments,
-                                            const std::vector<catalog::PluginInfo>& known) {
-  std::vector<ScheduleChoice> choices;
+std::vector<PluginChoice> parse_choices(const ChoiceKind& kind, const std::vector<std::string>& arguments,
+                                        const std::vector<catalog::PluginInfo>& known) {
+  std::vector<PluginChoice> choices;
   for (const std::string& argument : arguments) {
     for (const std::string& item : split(argument, ',')) {
       if (item == "all") {
-        for (ScheduleChoice& choice : every_schedule(known)) {
+        for (PluginChoice& choice : every_choice(kind, known)) {
           add_once(choices, std::move(choice));
         }
       } else {
-        add_once(choices, parse_one(item, known));
+        add_once(choices, parse_one(kind, item, known));
       }
     }
   }
