@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/deployment/deployment.hpp"
+#include "sim/deployment/whole.hpp"
 #include "sim/error/error.hpp"
 
 namespace lamina::deployment {
@@ -41,9 +42,15 @@ class Builder {
  public:
   Builder(const graph::OperationGraph& graph, const scenario::Strategy& strategy, const fabric::Fabric& fabric,
           const collectives::Collective& algorithm, scenario::CollectiveForm form)
-      : graph_(graph), strategy_(strategy), fabric_(fabric), algorithm_(algorithm), form_(form) {}
+      : graph_(graph),
+        strategy_(strategy),
+        fabric_(fabric),
+        algorithm_(algorithm),
+        form_(form),
+        router_(fabric),
+        replicas_(at(strategy.data_parallel) * at(strategy.tensor_parallel)) {}
 
-  Deployment build() {
+  Whole build() {
     copy_links();
     make_ranks();
     make_channels();
@@ -53,65 +60,80 @@ class Builder {
   }
 
  private:
+  static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+
   [[nodiscard]] std::size_t index(int pipeline, int data, int tensor) const {
-    const auto d = static_cast<std::size_t>(strategy_.data_parallel);
-    const auto t = static_cast<std::size_t>(strategy_.tensor_parallel);
-    return (static_cast<std::size_t>(pipeline) * d + static_cast<std::size_t>(data)) * t +
-           static_cast<std::size_t>(tensor);
+    return at(pipeline) * replicas_ + at(data) * at(strategy_.tensor_parallel) + at(tensor);
   }
 
   void copy_links() {
-    result_.links.reserve(fabric_.links.size());
-    for (std::size_t i = 0; i < fabric_.links.size(); ++i) {
-      const fabric::Link& link = fabric_.links[i];
-      result_.links.push_back(
-          {link.link_class, link.bandwidth.value(), 1, 1, link.never_limits, static_cast<fabric::LinkId>(i)});
+    result_.link_kinds.reserve(fabric_.links.size());
+    for (const fabric::Link& link : fabric_.links) {
+      LinkKind kind;
+      kind.link_class = link.link_class;
+      kind.never_limits = link.never_limits;
+      kind.bandwidth = link.bandwidth.value();
+      result_.link_kinds.push_back(result_.kinds_of_links.number_of(kind));
     }
   }
 
   void make_ranks() {
+    const std::size_t count = at(strategy_.ranks());
     result_.total_ranks = strategy_.ranks();
-    result_.ranks.reserve(static_cast<std::size_t>(strategy_.ranks()));
+    result_.ranks.reserve(count);
+    result_.rank_channel_rows.reserve(count);
+    result_.rank_groups.resize(graph::kGroupKinds);
     for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
-      const std::size_t channels = graph_.programs[static_cast<std::size_t>(p)].channels.size();
+      RankKind kind;
+      kind.program = p;
+      const std::int32_t number = result_.rank_kinds.number_of(kind);
+      const std::size_t channels = graph_.programs[at(p)].channels.size();
       for (int d = 0; d < strategy_.data_parallel; ++d) {
         for (int t = 0; t < strategy_.tensor_parallel; ++t) {
-          Rank rank;
-          rank.program = p;
-          rank.data = d;
-          rank.tensor = t;
-          rank.device = device_of(strategy_, d, p, t);
-          rank.channels.assign(channels, -1);
-          result_.ranks.push_back(std::move(rank));
+          result_.ranks.push_back({d, t, device_of(strategy_, d, p, t), number});
+          result_.rank_channel_rows.close(result_.rank_channel_rows.end_of_last() + channels);
         }
       }
     }
+    result_.rank_channels.assign(result_.rank_channel_rows.end_of_last(), -1);
   }
 
-  std::int32_t add_path(std::vector<LinkUse> links, double latency_s) {
+  /// Ends the path whose uses were appended since the last one ended.
+  std::int32_t close_path(double latency_s) {
     double alone = 0;
-    for (const LinkUse& use : links) {
-      const Link& link = result_.links[static_cast<std::size_t>(use.link)];
-      if (!link.never_limits) {
-        alone = std::max(alone, use.count / link.bandwidth);
+    result_.for_each_use_between(uses_before_, result_.uses.size(), [&](std::int32_t link, std::int32_t count) {
+      const LinkKind& kind = result_.kind_of_link(link);
+      if (!kind.never_limits) {
+        alone = std::max(alone, count / kind.bandwidth);
       }
-    }
-    result_.paths.push_back({std::move(links), latency_s, alone});
-    return static_cast<std::int32_t>(result_.paths.size()) - 1;
+    });
+    uses_before_ = result_.uses.size();
+    return result_.close_path(latency_s, alone);
   }
 
-  std::int32_t add_route(const fabric::Route& route) {
-    std::vector<LinkUse> uses;
-    uses.reserve(route.links.size());
-    for (const fabric::LinkId link : route.links) {
-      uses.push_back({link, 1});
+  std::int32_t add_path(const std::vector<LinkUse>& links, double latency_s) {
+    for (const LinkUse& use : links) {
+      result_.add_use(use);
     }
-    return add_path(std::move(uses), route.latency.value());
+    return close_path(latency_s);
+  }
+
+  std::int32_t add_route(int from_device, int to_device) {
+    return close_path(router_.append(from_device, to_device, result_.uses).value());
   }
 
   void make_channels() {
+    std::size_t count = 0;
+    for (const graph::Program& program : graph_.programs) {
+      count += replicas_ *
+               static_cast<std::size_t>(std::count_if(program.channels.begin(), program.channels.end(),
+                                                      [](const graph::Channel& channel) { return channel.sends; }));
+    }
+    result_.channels.reserve(count);
+    result_.path_kinds.reserve(count);
+    result_.path_rows.reserve(count);
     for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
-      const auto& channels = graph_.programs[static_cast<std::size_t>(p)].channels;
+      const auto& channels = graph_.programs[at(p)].channels;
       for (std::size_t c = 0; c < channels.size(); ++c) {
         if (channels[c].sends) {
           make_channel(p, c, channels[c]);
@@ -121,95 +143,82 @@ class Builder {
   }
 
   void make_channel(int pipeline, std::size_t c, const graph::Channel& channel) {
-    for (int d = 0; d < strategy_.data_parallel; ++d) {
-      for (int t = 0; t < strategy_.tensor_parallel; ++t) {
-        const std::size_t from = index(pipeline, d, t);
-        const std::size_t to = index(channel.peer, d, t);
-        const auto id = static_cast<std::int32_t>(result_.channels.size());
-        const std::int32_t path =
-            add_route(fabric::route(fabric_, result_.ranks[from].device, result_.ranks[to].device));
-        result_.channels.push_back({static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), path});
-        result_.ranks[from].channels[c] = id;
-        result_.ranks[to].channels[static_cast<std::size_t>(channel.peer_channel)] = id;
-      }
+    const auto peer_channel = static_cast<std::size_t>(channel.peer_channel);
+    for (std::size_t replica = 0; replica < replicas_; ++replica) {
+      const std::size_t from = index(pipeline, 0, 0) + replica;
+      const std::size_t to = index(channel.peer, 0, 0) + replica;
+      const auto id = static_cast<std::int32_t>(result_.channels.size());
+      const std::int32_t path = add_route(result_.ranks[from].device, result_.ranks[to].device);
+      result_.channels.push_back({static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), path});
+      result_.rank_channels[result_.rank_channel_rows.begin(from) + c] = id;
+      result_.rank_channels[result_.rank_channel_rows.begin(to) + peer_channel] = id;
     }
   }
 
   void make_groups() {
-    for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
-      const KindsInUse kinds = kinds_in_use(graph_.programs[static_cast<std::size_t>(p)]);
-      for (int d = 0; d < strategy_.data_parallel; ++d) {
-        std::vector<std::int32_t> members;
-        for (int t = 0; t < strategy_.tensor_parallel; ++t) {
-          members.push_back(static_cast<std::int32_t>(index(p, d, t)));
-        }
-        add_group(GroupKind::kTensor, members, kinds[static_cast<std::size_t>(GroupKind::kTensor)]);
+    const int data = strategy_.data_parallel;
+    const int tensor = strategy_.tensor_parallel;
+    const int pipeline = strategy_.pipeline_parallel;
+    for (int p = 0; p < pipeline; ++p) {
+      const KindsInUse kinds = kinds_in_use(graph_.programs[at(p)]);
+      for (int d = 0; d < data; ++d) {
+        add_group(GroupKind::kTensor, kinds, tensor, [&](int t) { return index(p, d, t); });
       }
-      for (int t = 0; t < strategy_.tensor_parallel; ++t) {
-        std::vector<std::int32_t> members;
-        for (int d = 0; d < strategy_.data_parallel; ++d) {
-          members.push_back(static_cast<std::int32_t>(index(p, d, t)));
-        }
-        add_group(GroupKind::kData, members, kinds[static_cast<std::size_t>(GroupKind::kData)]);
+      for (int t = 0; t < tensor; ++t) {
+        add_group(GroupKind::kData, kinds, data, [&](int d) { return index(p, d, t); });
       }
     }
     const KindsInUse first = kinds_in_use(graph_.programs.front());
-    for (int d = 0; d < strategy_.data_parallel; ++d) {
-      for (int t = 0; t < strategy_.tensor_parallel; ++t) {
-        std::vector<std::int32_t> members;
-        for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
-          members.push_back(static_cast<std::int32_t>(index(p, d, t)));
-        }
-        add_group(GroupKind::kPipeline, members, first[static_cast<std::size_t>(GroupKind::kPipeline)]);
-        add_group(GroupKind::kEmbedding, {members.front(), members.back()},
-                  first[static_cast<std::size_t>(GroupKind::kEmbedding)]);
+    for (int d = 0; d < data; ++d) {
+      for (int t = 0; t < tensor; ++t) {
+        add_group(GroupKind::kPipeline, first, pipeline, [&](int p) { return index(p, d, t); });
+        add_group(GroupKind::kEmbedding, first, 2, [&](int end) { return index(end == 0 ? 0 : pipeline - 1, d, t); });
       }
     }
   }
 
-  void add_group(GroupKind kind, const std::vector<std::int32_t>& members, const std::set<CollectiveKind>& in_use) {
-    if (in_use.empty() || members.size() < 2) {
+  template <class Member>
+  void add_group(GroupKind kind, const KindsInUse& in_use, int size, Member member_at) {
+    const std::set<CollectiveKind>& collectives = in_use[static_cast<std::size_t>(kind)];
+    if (collectives.empty() || size < 2) {
       return;
     }
-    Group group;
-    group.members = members;
-    group.size = static_cast<int>(members.size());
-    std::vector<int> devices;
-    devices.reserve(members.size());
-    for (const std::int32_t member : members) {
-      devices.push_back(result_.ranks[static_cast<std::size_t>(member)].device);
+    const auto id = static_cast<std::int32_t>(result_.groups());
+    std::vector<std::int32_t>& group_of_rank = result_.rank_groups[static_cast<std::size_t>(kind)];
+    group_of_rank.resize(result_.ranks.size(), -1);
+    devices_.clear();
+    for (int i = 0; i < size; ++i) {
+      const std::size_t member = member_at(i);
+      group_of_rank[member] = id;
+      result_.group_members.push_back(static_cast<std::int32_t>(member));
+      devices_.push_back(result_.ranks[member].device);
     }
-    for (const CollectiveKind collective : in_use) {
-      const auto k = static_cast<std::size_t>(collective);
-      if (form_ == scenario::CollectiveForm::kMessage) {
-        group.messages[k] = message_form(collective, devices);
-      } else {
-        group.steps[k] = fluid_form(collective, devices);
+    if (form_ == scenario::CollectiveForm::kMessage) {
+      auto& messages = result_.group_messages.emplace_back();
+      for (const CollectiveKind collective : collectives) {
+        messages[static_cast<std::size_t>(collective)] = message_form(collective);
+      }
+    } else {
+      for (const CollectiveKind collective : collectives) {
+        add_fluid_form(collective);
       }
     }
-    const auto id = static_cast<std::int32_t>(result_.groups.size());
-    for (const std::int32_t member : members) {
-      result_.ranks[static_cast<std::size_t>(member)].groups[static_cast<std::size_t>(kind)] = id;
-    }
-    result_.groups.push_back(std::move(group));
+    result_.close_group(size);
   }
 
-  std::vector<FlowStep> fluid_form(CollectiveKind kind, const std::vector<int>& devices) {
-    std::vector<FlowStep> steps;
-    for (collectives::FlowPhase& phase : algorithm_.phases(kind, devices, fabric_)) {
-      steps.push_back({add_path(std::move(phase.links), phase.latency.value()), phase.bytes_per_payload});
+  void add_fluid_form(CollectiveKind kind) {
+    for (const collectives::FlowPhase& phase : algorithm_.phases(kind, devices_, fabric_)) {
+      result_.group_steps.push_back({kind, add_path(phase.links, phase.latency.value()), phase.bytes_per_payload});
     }
-    return steps;
   }
 
-  std::vector<GroupMessage> message_form(CollectiveKind kind, const std::vector<int>& devices) {
+  std::vector<GroupMessage> message_form(CollectiveKind kind) {
     std::map<std::pair<int, int>, std::int32_t> path_of_pair;
     std::vector<GroupMessage> messages;
-    for (const collectives::MessageStep& step : algorithm_.messages(kind, devices, fabric_)) {
+    for (const collectives::MessageStep& step : algorithm_.messages(kind, devices_, fabric_)) {
       auto [entry, is_new] = path_of_pair.try_emplace({step.from, step.to}, -1);
       if (is_new) {
-        entry->second = add_route(fabric::route(fabric_, devices[static_cast<std::size_t>(step.from)],
-                                                devices[static_cast<std::size_t>(step.to)]));
+        entry->second = add_route(devices_[at(step.from)], devices_[at(step.to)]);
       }
       messages.push_back({step.from, step.to, entry->second, step.step, step.fraction});
     }
@@ -218,13 +227,16 @@ class Builder {
 
   void make_host_paths() {
     for (const bool to_host : {false, true}) {
-      std::vector<bool> needed;
-      for (const graph::Program& program : graph_.programs) {
-        needed.push_back(copies_to_host(program, to_host));
-      }
-      for (Rank& rank : result_.ranks) {
-        if (needed[static_cast<std::size_t>(rank.program)]) {
-          (to_host ? rank.to_host : rank.from_host) = add_route(fabric::host_route(fabric_, rank.device, to_host));
+      std::vector<std::int32_t>& paths = to_host ? result_.to_host : result_.from_host;
+      for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
+        if (!copies_to_host(graph_.programs[at(p)], to_host)) {
+          continue;
+        }
+        paths.resize(result_.ranks.size(), -1);
+        for (std::size_t rank = index(p, 0, 0); rank < index(p + 1, 0, 0); ++rank) {
+          const fabric::Route route = fabric::host_route(fabric_, result_.ranks[rank].device, to_host);
+          result_.uses.insert(result_.uses.end(), route.links.begin(), route.links.end());
+          paths[rank] = close_path(route.latency.value());
         }
       }
     }
@@ -235,7 +247,11 @@ class Builder {
   const fabric::Fabric& fabric_;
   const collectives::Collective& algorithm_;
   scenario::CollectiveForm form_;
-  Deployment result_;
+  fabric::Router router_;
+  std::size_t replicas_;      ///< ranks of one program
+  std::vector<int> devices_;  ///< of the group at hand
+  std::size_t uses_before_ = 0;
+  Whole result_;
 };
 
 }  // namespace
@@ -262,8 +278,8 @@ int device_of(const scenario::Strategy& strategy, int data, int pipeline, int te
   return device;
 }
 
-Deployment deploy(const graph::OperationGraph& graph, const scenario::Strategy& strategy, const fabric::Fabric& fabric,
-                  const collectives::Collective& algorithm, scenario::CollectiveForm form) {
+Whole deploy_whole(const graph::OperationGraph& graph, const scenario::Strategy& strategy, const fabric::Fabric& fabric,
+                   const collectives::Collective& algorithm, scenario::CollectiveForm form) {
   if (static_cast<int>(graph.programs.size()) != strategy.pipeline_parallel) {
     throw error::InternalError(
         fmt::format("{} programs for {} pipeline ranks", graph.programs.size(), strategy.pipeline_parallel));
@@ -272,6 +288,11 @@ Deployment deploy(const graph::OperationGraph& graph, const scenario::Strategy& 
     throw error::InternalError(fmt::format("{} ranks on {} devices", strategy.ranks(), fabric.devices.size()));
   }
   return Builder(graph, strategy, fabric, algorithm, form).build();
+}
+
+Deployment deploy(const graph::OperationGraph& graph, const scenario::Strategy& strategy, const fabric::Fabric& fabric,
+                  const collectives::Collective& algorithm, scenario::CollectiveForm form) {
+  return expand(deploy_whole(graph, strategy, fabric, algorithm, form));
 }
 
 }  // namespace lamina::deployment

@@ -25,8 +25,8 @@ inline constexpr int kLinkClasses = 4;
 /// One direction of a link, or a bundle of parallel links that traffic is spread over evenly. Big fabrics have
 /// millions: their names are made on demand, see link_name().
 struct Link {
-  LinkClass link_class = LinkClass::kPort;
   BytesPerSecond bandwidth;
+  LinkClass link_class = LinkClass::kPort;
   /// True when the links that feed it (or drain it) cannot fill it, so that it never limits a flow: a non-blocking
   /// trunk. The replay leaves such links out; their bytes are still counted.
   bool never_limits = false;

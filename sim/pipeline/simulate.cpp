@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sim/deployment/whole.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/metrics/reference.hpp"
 #include "sim/metrics/summarise.hpp"
@@ -26,7 +27,7 @@ scenario::Plugins plugins_of(const Catalogs& catalogs) {
 Layout lay_out(const scenario::Scenario& scenario, const graph::OperationGraph& graph, const fabric::Fabric& fabric,
                const Catalogs& catalogs) {
   const scenario::CollectiveForm form = scenario.simulation.collective_form;
-  deployment::Deployment whole = deployment::deploy(
+  const deployment::Whole whole = deployment::deploy_whole(
       graph, scenario.strategy, fabric, chosen(catalogs.collectives, scenario.simulation.collective_algorithm), form);
   Layout layout;
   layout.whole_ranks = whole.total_ranks;
@@ -36,7 +37,7 @@ Layout lay_out(const scenario::Scenario& scenario, const graph::OperationGraph& 
     layout.deployment = std::move(folding.folded);
     layout.split_reasons = std::move(folding.reasons);
   } else {
-    layout.deployment = std::move(whole);
+    layout.deployment = deployment::expand(whole);
   }
   return layout;
 }

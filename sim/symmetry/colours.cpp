@@ -1,263 +1,286 @@
 #include "sim/symmetry/colours.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <unordered_map>
+#include <cstddef>
+#include <utility>
 
 #include "sim/error/error.hpp"
+#include "sim/symmetry/numbering.hpp"
 
 namespace lamina::symmetry {
 namespace {
 
-using deployment::Deployment;
+using deployment::Whole;
 
-/// splitmix64's finaliser: every input bit reaches every output bit.
-std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
+using Classes = std::vector<std::int32_t>;
+using Sums = std::vector<std::uint64_t>;
+
+/// Class of links that are left out of the refinement: unused, or unable to limit a flow.
+constexpr std::int32_t kLeftOut = -1;
+
+std::size_t at(std::int32_t index) {
+  return static_cast<std::size_t>(index);
 }
 
-std::uint64_t join(std::uint64_t a, std::uint64_t b) {
-  return mix(a ^ mix(b));
-}
+/// A random number for every class of one kind, under the hash of one round.
+class Colours {
+ public:
+  Colours(std::int32_t count, std::uint64_t seed) {
+    colours_.reserve(at(count) + 1);
+    for (std::int32_t c = -1; c < count; ++c) {
+      colours_.push_back(join(seed, static_cast<std::uint64_t>(c + 1)));
+    }
+  }
 
-std::uint64_t bits(double value) {
-  return std::bit_cast<std::uint64_t>(value);
-}
+  /// -1 is a class of its own: "there is none".
+  std::uint64_t operator[](std::int32_t number) const { return colours_[static_cast<std::size_t>(number + 1)]; }
 
-using Hashes = std::vector<std::uint64_t>;
-
-/// Colours of everything; equal colour means "not told apart so far".
-struct Colours {
-  Hashes rank;
-  Hashes channel;
-  Hashes group;
-  Hashes path;
-  Hashes link;
+ private:
+  std::vector<std::uint64_t> colours_;
 };
 
-std::uint64_t at(const Hashes& hashes, std::int32_t index) {
-  return index < 0 ? 0x5bd1e995U : hashes[static_cast<std::size_t>(index)];
-}
-
-/// Two channels between the same ranks (forward and backward), or two groups with the same members (tensor and data),
-/// are told apart by what the program uses them for.
-void label_by_use(const Deployment& whole, Colours& colours) {
-  for (std::size_t r = 0; r < whole.ranks.size(); ++r) {
-    const deployment::Rank& rank = whole.ranks[r];
-    for (std::size_t c = 0; c < rank.channels.size(); ++c) {
-      const auto channel = static_cast<std::size_t>(rank.channels[c]);
-      if (whole.channels[channel].sender == static_cast<std::int32_t>(r)) {
-        colours.channel[channel] = join(colours.channel[channel], c);
-      }
-    }
-    for (std::size_t kind = 0; kind < rank.groups.size(); ++kind) {
-      if (rank.groups[kind] >= 0) {
-        // One member labels the group, so that the colour does not depend on their number.
-        const auto group = static_cast<std::size_t>(rank.groups[kind]);
-        if (whole.groups[group].members.front() == static_cast<std::int32_t>(r)) {
-          colours.group[group] = join(colours.group[group], kind);
-        }
-      }
+/// Splits classes by `key_of(index)` and renumbers them by first member. Members of class kLeftOut stay where they are.
+template <class Key>
+std::int32_t split(Classes& classes, const Colours& colours, Key key_of) {
+  Numbering numbering;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes[i] != kLeftOut) {
+      classes[i] = numbering.number_of(join(colours[classes[i]], key_of(i)));
     }
   }
+  return numbering.count();
 }
 
-Colours initial(const Deployment& whole, std::uint64_t seed) {
-  Colours colours;
-  for (const deployment::Rank& rank : whole.ranks) {
-    colours.rank.push_back(join(join(seed, static_cast<std::uint64_t>(rank.program)), bits(rank.slowness)));
-  }
-  for (const deployment::Path& path : whole.paths) {
-    colours.path.push_back(join(seed + 1, bits(path.latency_s)));
-  }
-  for (const deployment::Link& link : whole.links) {
-    const auto kind = static_cast<std::uint64_t>(link.link_class) * 2 + (link.never_limits ? 1 : 0);
-    colours.link.push_back(join(join(seed + 2, kind), bits(link.bandwidth)));
-  }
-  colours.channel.assign(whole.channels.size(), seed + 3);
-  colours.group.assign(whole.groups.size(), seed + 4);
-  label_by_use(whole, colours);
-  return colours;
-}
-
-/// One round: everything absorbs the colours of what it touches. Sums are order-free fingerprints of multisets.
-class Round {
+/// One partition, refined in place: every step splits one kind of vertex by the classes of what it touches, as they are
+/// by then. Sums over hashes are order-free fingerprints of multisets.
+class Refinement {
  public:
-  Round(const Deployment& whole, const Colours& before) : whole_(whole), before_(before), after_(before) {}
+  explicit Refinement(const Whole& whole) : whole_(whole) { seed(); }
 
-  Colours run() {
-    links_and_paths();
-    channels();
-    groups();
-    ranks();
-    return std::move(after_);
+  Partition run() {
+    constexpr int kHashes = 2;
+    int unchanged = 0;
+    for (std::uint64_t round = 0; unchanged < kHashes; ++round) {
+      const std::int64_t before = size();
+      refine(mix(round));
+      unchanged =
+          round > 0 && size() == before ? unchanged + 1 : 0;  // kinds may be unused, so the first does not count
+    }
+    number_links();
+    return std::move(classes_);
   }
 
  private:
-  void links_and_paths() {
-    Hashes sums(whole_.links.size(), 0);
-    for (std::size_t p = 0; p < whole_.paths.size(); ++p) {
-      std::uint64_t sum = 0;
-      for (const collectives::LinkUse& use : whole_.paths[p].links) {
-        const auto link = static_cast<std::size_t>(use.link);
-        const auto count = static_cast<std::uint64_t>(use.count);
-        sums[link] += join(before_.path[p], count);
-        if (!whole_.links[link].never_limits) {
-          sum += join(before_.link[link], count);
-        }
-      }
-      after_.path[p] = join(before_.path[p], sum);
+  [[nodiscard]] std::int64_t size() const {
+    return std::int64_t{classes_.ranks} + classes_.channels + classes_.groups + classes_.paths + classes_.links;
+  }
+
+  /// Labels: what things are, before it matters what they touch.
+  void seed() {
+    classes_.ranks = static_cast<std::int32_t>(whole_.rank_kinds.values().size());
+    classes_.rank.reserve(whole_.ranks.size());
+    for (const deployment::WholeRank& rank : whole_.ranks) {
+      classes_.rank.push_back(rank.kind);
     }
-    for (std::size_t l = 0; l < sums.size(); ++l) {
-      after_.link[l] = join(before_.link[l], sums[l]);
+    classes_.paths = static_cast<std::int32_t>(whole_.kinds_of_paths.values().size());
+    classes_.path = whole_.path_kinds;
+    seed_links();
+    seed_channels();
+    seed_groups();
+  }
+
+  void seed_links() {
+    const auto& kinds = whole_.kinds_of_links.values();
+    classes_.links = static_cast<std::int32_t>(kinds.size());
+    classes_.link.reserve(whole_.link_kinds.size());
+    for (const std::int32_t kind : whole_.link_kinds) {
+      classes_.link.push_back(kinds[at(kind)].never_limits ? kLeftOut : kind);
     }
   }
 
-  void channels() {
-    for (std::size_t c = 0; c < whole_.channels.size(); ++c) {
-      const deployment::Channel& channel = whole_.channels[c];
-      const std::uint64_t ends = join(at(before_.rank, channel.sender), at(before_.rank, channel.receiver));
-      after_.channel[c] = join(join(before_.channel[c], at(before_.path, channel.path)), ends);
-      absorb(channel.path, before_.channel[c]);
-    }
-  }
-
-  void groups() {
-    for (std::size_t g = 0; g < whole_.groups.size(); ++g) {
-      const deployment::Group& group = whole_.groups[g];
-      std::uint64_t colour = join(before_.group[g], static_cast<std::uint64_t>(group.size));
-      for (const std::int32_t member : group.members) {
-        colour += mix(at(before_.rank, member));
-      }
-      std::uint64_t label = 1;
-      for (const auto& steps : group.steps) {
-        for (const deployment::FlowStep& step : steps) {
-          colour = join(colour, join(at(before_.path, step.path), bits(step.bytes_per_payload)));
-          absorb(step.path, join(before_.group[g], label++));
-        }
-        label += 1000;
-      }
-      after_.group[g] = colour;
-    }
-  }
-
-  void ranks() {
+  /// Two channels between the same ranks (forward and backward) are told apart by what the sender uses them for.
+  void seed_channels() {
+    classes_.channel.assign(whole_.channels.size(), 0);
     for (std::size_t r = 0; r < whole_.ranks.size(); ++r) {
-      const deployment::Rank& rank = whole_.ranks[r];
-      std::uint64_t colour = before_.rank[r];
-      for (const std::int32_t channel : rank.channels) {
-        colour = join(colour, at(before_.channel, channel));
+      const auto channels = whole_.channels_of(r);
+      for (std::size_t c = 0; c < channels.size(); ++c) {
+        if (channels[c] >= 0 && at(whole_.channels[at(channels[c])].sender) == r) {
+          classes_.channel[at(channels[c])] = static_cast<std::int32_t>(c);
+          classes_.channels = std::max(classes_.channels, static_cast<std::int32_t>(c) + 1);
+        }
       }
-      for (const std::int32_t group : rank.groups) {
-        colour = join(colour, at(before_.group, group));
-      }
-      colour = join(colour, join(at(before_.path, rank.to_host), at(before_.path, rank.from_host)));
-      after_.rank[r] = colour;
-      absorb(rank.to_host, before_.rank[r]);
-      absorb(rank.from_host, join(before_.rank[r], 1));
     }
   }
 
-  /// A path takes the colour of its owner.
-  void absorb(std::int32_t path, std::uint64_t owner) {
-    if (path >= 0) {
-      std::uint64_t& colour = after_.path[static_cast<std::size_t>(path)];
-      colour = join(colour, owner);
+  /// Two groups of the same members (tensor and data) are told apart by the slot in which one of them has it.
+  void seed_groups() {
+    classes_.group.assign(whole_.groups(), 0);
+    classes_.groups = static_cast<std::int32_t>(whole_.rank_groups.size());
+    for (std::size_t g = 0; g < whole_.groups(); ++g) {
+      const auto first = at(whole_.members_of(g).front());
+      for (std::size_t slot = 0; slot < whole_.rank_groups.size(); ++slot) {
+        if (at(whole_.group_of(first, slot)) == g) {
+          classes_.group[g] = static_cast<std::int32_t>(slot);
+        }
+      }
     }
   }
 
-  const Deployment& whole_;
-  const Colours& before_;
-  Colours after_;
+  void refine(std::uint64_t seed) {
+    split_channels(seed);
+    split_groups(seed);
+    split_paths_by_owner(seed);
+    split_links(seed);
+    split_paths_by_links(seed);
+    split_ranks(seed);
+  }
+
+  void split_channels(std::uint64_t seed) {
+    const Colours ranks(classes_.ranks, seed + 1);
+    const Colours paths(classes_.paths, seed + 2);
+    classes_.channels = split(classes_.channel, Colours(classes_.channels, seed), [&](std::size_t c) {
+      const deployment::Channel& channel = whole_.channels[c];
+      return join(ranks[class_of(classes_.rank, channel.sender)],
+                  join(ranks[class_of(classes_.rank, channel.receiver)], paths[class_of(classes_.path, channel.path)]));
+    });
+  }
+
+  void split_groups(std::uint64_t seed) {
+    const Colours ranks(classes_.ranks, seed + 1);
+    const Colours paths(classes_.paths, seed + 2);
+    classes_.groups = split(classes_.group, Colours(classes_.groups, seed), [&](std::size_t g) {
+      auto key = static_cast<std::uint64_t>(whole_.group_sizes[g]);
+      for (const std::int32_t member : whole_.members_of(g)) {
+        key += ranks[class_of(classes_.rank, member)];
+      }
+      for (const deployment::WholeStep& step : whole_.steps_of(g)) {
+        key = join(key, join(paths[class_of(classes_.path, step.path)],
+                             join(bits(step.bytes_per_payload), static_cast<std::uint64_t>(step.collective))));
+      }
+      return key;
+    });
+  }
+
+  void split_paths_by_owner(std::uint64_t seed) {
+    const Colours ranks(classes_.ranks, seed + 1);
+    const Colours channels(classes_.channels, seed + 2);
+    const Colours groups(classes_.groups, seed + 3);
+    Sums owners(whole_.paths(), 0);
+    const auto add = [&owners](std::int32_t path, std::uint64_t owner) {
+      if (path >= 0) {
+        owners[at(path)] += owner;
+      }
+    };
+    for (std::size_t c = 0; c < whole_.channels.size(); ++c) {
+      add(whole_.channels[c].path, channels[classes_.channel[c]]);
+    }
+    for (std::size_t g = 0; g < whole_.groups(); ++g) {
+      std::uint64_t position = 0;
+      for (const deployment::WholeStep& step : whole_.steps_of(g)) {
+        add(step.path, join(groups[classes_.group[g]], position++));
+      }
+    }
+    for (const bool to : {false, true}) {
+      const Classes& paths = to ? whole_.to_host : whole_.from_host;
+      for (std::size_t r = 0; r < paths.size(); ++r) {
+        add(paths[r], join(ranks[classes_.rank[r]], to ? 1 : 0));
+      }
+    }
+    classes_.paths = split(classes_.path, Colours(classes_.paths, seed), [&](std::size_t p) { return owners[p]; });
+  }
+
+  /// [link] sum over its crossings; without `all` only for links that split paths.
+  [[nodiscard]] Sums crossings(std::uint64_t seed, bool all) const {
+    const Colours paths(classes_.paths, seed);
+    Sums sums(whole_.link_kinds.size(), 0);
+    for (std::size_t p = 0; p < whole_.paths(); ++p) {
+      const std::uint64_t colour = paths[classes_.path[p]];
+      whole_.for_each_use(p, [&](std::int32_t link, std::int32_t count) {
+        if (all || classes_.link[at(link)] != kLeftOut) {
+          sums[at(link)] += colour * static_cast<std::uint64_t>(count);
+        }
+      });
+    }
+    return sums;
+  }
+
+  void split_links(std::uint64_t seed) {
+    const Sums sums = crossings(seed + 1, false);
+    classes_.links = split(classes_.link, Colours(classes_.links, seed), [&](std::size_t l) { return sums[l]; });
+  }
+
+  void split_paths_by_links(std::uint64_t seed) {
+    const Colours links(classes_.links, seed + 1);
+    classes_.paths = split(classes_.path, Colours(classes_.paths, seed), [&](std::size_t p) {
+      std::uint64_t sum = 0;
+      whole_.for_each_use(p, [&](std::int32_t link, std::int32_t count) {
+        const std::int32_t number = classes_.link[at(link)];
+        sum += number == kLeftOut ? 0 : join(links[number], static_cast<std::uint64_t>(count));
+      });
+      return sum;
+    });
+  }
+
+  void split_ranks(std::uint64_t seed) {
+    const Colours channels(classes_.channels, seed + 1);
+    const Colours groups(classes_.groups, seed + 2);
+    const Colours paths(classes_.paths, seed + 3);
+    classes_.ranks = split(classes_.rank, Colours(classes_.ranks, seed), [&](std::size_t r) {
+      std::uint64_t key = 0;
+      for (const std::int32_t channel : whole_.channels_of(r)) {
+        key = join(key, channels[class_of(classes_.channel, channel)]);
+      }
+      for (std::size_t slot = 0; slot < whole_.rank_groups.size(); ++slot) {
+        if (!whole_.rank_groups[slot].empty()) {
+          key = join(key, groups[class_of(classes_.group, whole_.group_of(r, slot))]);
+        }
+      }
+      for (const bool to : {false, true}) {
+        key = join(key, paths[class_of(classes_.path, whole_.host_path(r, to))]);
+      }
+      return key;
+    });
+  }
+
+  static std::int32_t class_of(const Classes& classes, std::int32_t index) {
+    return index < 0 ? -1 : classes[at(index)];
+  }
+
+  /// Classes of all links that some path crosses. Those that never limit a flow split nothing, but their bytes are
+  /// counted: their classes are those of equal crossings.
+  [[nodiscard]] std::int32_t number_links(std::uint64_t seed, Classes& numbers) const {
+    const Sums sums = crossings(seed + 1, true);
+    const Colours limiting(classes_.links, seed + 2);
+    Numbering numbering;
+    numbers.resize(sums.size());
+    for (std::size_t l = 0; l < sums.size(); ++l) {
+      const std::int32_t number = classes_.link[l];
+      const std::uint64_t label =
+          number == kLeftOut ? mix(static_cast<std::uint64_t>(whole_.link_kinds[l])) + seed : limiting[number];
+      numbers[l] = sums[l] == 0 ? -1 : numbering.number_of(join(label, sums[l]));
+    }
+    return numbering.count();
+  }
+
+  void number_links() {
+    Classes numbers;
+    const std::int32_t count = number_links(mix(0x66U), numbers);
+    Classes again;
+    if (number_links(mix(0x67U), again) != count || again != numbers) {
+      throw error::InternalError("folding: two different links got one colour");
+    }
+    classes_.link = std::move(numbers);
+    classes_.links = count;
+  }
+
+  const Whole& whole_;
+  Partition classes_;
 };
-
-/// Replaces hashes by class numbers in order of first appearance.
-std::int32_t number(const Hashes& hashes, std::vector<std::int32_t>& classes) {
-  std::unordered_map<std::uint64_t, std::int32_t> seen;
-  classes.resize(hashes.size());
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    classes[i] = seen.try_emplace(hashes[i], static_cast<std::int32_t>(seen.size())).first->second;
-  }
-  return static_cast<std::int32_t>(seen.size());
-}
-
-Partition number(const Colours& colours) {
-  Partition partition;
-  partition.ranks = number(colours.rank, partition.rank);
-  partition.channels = number(colours.channel, partition.channel);
-  partition.groups = number(colours.group, partition.group);
-  partition.paths = number(colours.path, partition.path);
-  partition.links = number(colours.link, partition.link);
-  return partition;
-}
-
-std::int64_t size(const Partition& partition) {
-  return std::int64_t{partition.ranks} + partition.channels + partition.groups + partition.paths + partition.links;
-}
-
-/// Class numbers as colours, so that a round from them depends on the partition and not on the first hash.
-Colours as_colours(const Partition& partition, std::uint64_t seed) {
-  const auto hash = [&](const std::vector<std::int32_t>& classes, std::uint64_t salt) {
-    Hashes result;
-    result.reserve(classes.size());
-    for (const std::int32_t c : classes) {
-      result.push_back(join(seed + salt, static_cast<std::uint64_t>(c)));
-    }
-    return result;
-  };
-  return {hash(partition.rank, 11), hash(partition.channel, 12), hash(partition.group, 13), hash(partition.path, 14),
-          hash(partition.link, 15)};
-}
-
-void mark_unused_links(const Deployment& whole, Partition& partition) {
-  std::vector<bool> used(whole.links.size(), false);
-  for (const deployment::Path& path : whole.paths) {
-    for (const collectives::LinkUse& use : path.links) {
-      used[static_cast<std::size_t>(use.link)] = true;
-    }
-  }
-  std::vector<std::int32_t> renumbered(static_cast<std::size_t>(partition.links), -1);
-  std::int32_t next = 0;
-  for (std::size_t l = 0; l < used.size(); ++l) {
-    if (!used[l]) {
-      partition.link[l] = -1;
-      continue;
-    }
-    std::int32_t& number = renumbered[static_cast<std::size_t>(partition.link[l])];
-    if (number < 0) {
-      number = next++;
-    }
-    partition.link[l] = number;
-  }
-  partition.links = next;
-}
 
 }  // namespace
 
-Partition refine(const Deployment& whole) {
-  constexpr std::uint64_t kSeed = 0x4c616d696e61U;
-  constexpr std::uint64_t kSecondSeed = 0x666f6c64U;
-  Colours colours = initial(whole, kSeed);
-  Partition partition = number(colours);
-  while (true) {
-    colours = Round(whole, colours).run();
-    Partition finer = number(colours);
-    const bool stable = size(finer) == size(partition);
-    partition = std::move(finer);
-    if (stable) {
-      break;
-    }
-  }
-  // A colliding hash would have merged what differs: a round under another hash, from class numbers, must not split.
-  const Partition check = number(Round(whole, as_colours(partition, kSecondSeed)).run());
-  if (size(check) != size(partition)) {
-    throw error::InternalError("folding: two different ranks or links got one colour");
-  }
-  mark_unused_links(whole, partition);
-  return partition;
+Partition refine(const Whole& whole) {
+  return Refinement(whole).run();
 }
 
 }  // namespace lamina::symmetry

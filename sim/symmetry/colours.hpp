@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/deployment/deployment.hpp"
+#include "sim/deployment/whole.hpp"
 
 namespace lamina::symmetry {
 
@@ -22,8 +22,8 @@ struct Partition {
 };
 
 /// Coarsest partition found by colour refinement: two ranks (links, paths, ...) share a class only if they look alike
-/// and are connected to equally many members of every class. Checked with a second hash; never limiting links do not
-/// split.
-[[nodiscard]] Partition refine(const deployment::Deployment& whole);
+/// and are connected to equally many members of every class. Accepted when two rounds in a row under different hashes
+/// split nothing; never limiting links do not split.
+[[nodiscard]] Partition refine(const deployment::Whole& whole);
 
 }  // namespace lamina::symmetry

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/deployment/deployment.hpp"
+#include "sim/deployment/whole.hpp"
 
 namespace lamina::symmetry {
 
@@ -18,6 +19,10 @@ struct Folding {
 /// Exact quotient by colour refinement of ranks, paths and links: on an equitable partition max-min fair rates and all
 /// start and end times are constant on each class, so one member per class is enough when a link is charged as often as
 /// one link of its class is crossed. Cost: near-linear in the number of link uses.
+/// @throws InternalError when a collective is in message form
+[[nodiscard]] Folding fold(const deployment::Whole& whole);
+
+/// The same for a deployment that is not in flat form.
 [[nodiscard]] Folding fold(const deployment::Deployment& whole);
 
 }  // namespace lamina::symmetry

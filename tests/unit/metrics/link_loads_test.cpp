@@ -22,7 +22,7 @@ struct Example {
       each.bandwidth = link == 2 ? 1000 : 100;
       each.never_limits = link == 2;
       tiny.deployment.links.push_back(each);
-      fabric.links.push_back({each.link_class, BytesPerSecond(each.bandwidth), each.never_limits});
+      fabric.links.push_back({BytesPerSecond(each.bandwidth), each.link_class, each.never_limits});
     }
     tiny.deployment.paths.push_back({{{0, 1}}, 0});
     tiny.deployment.paths.push_back({{{1, 2}, {2, 1}}, 0});
