@@ -122,6 +122,8 @@ class Builder {
     return close_path(router_.append(from_device, to_device, result_.uses).value());
   }
 
+  static constexpr std::size_t kLinksOfRoute = 6;  ///< or fewer; what is not written to takes no memory
+
   void make_channels() {
     std::size_t count = 0;
     for (const graph::Program& program : graph_.programs) {
@@ -132,6 +134,7 @@ class Builder {
     result_.channels.reserve(count);
     result_.path_kinds.reserve(count);
     result_.path_rows.reserve(count);
+    result_.uses.reserve(kLinksOfRoute * (count + result_.ranks.size()));
     for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
       const auto& channels = graph_.programs[at(p)].channels;
       for (std::size_t c = 0; c < channels.size(); ++c) {

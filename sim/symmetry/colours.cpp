@@ -165,10 +165,10 @@ class Refinement {
     const Colours ranks(classes_.ranks, seed + 1);
     const Colours channels(classes_.channels, seed + 2);
     const Colours groups(classes_.groups, seed + 3);
-    Sums owners(whole_.paths(), 0);
-    const auto add = [&owners](std::int32_t path, std::uint64_t owner) {
+    sums_.assign(whole_.paths(), 0);
+    const auto add = [this](std::int32_t path, std::uint64_t owner) {
       if (path >= 0) {
-        owners[at(path)] += owner;
+        sums_[at(path)] += owner;
       }
     };
     for (std::size_t c = 0; c < whole_.channels.size(); ++c) {
@@ -186,27 +186,26 @@ class Refinement {
         add(paths[r], join(ranks[classes_.rank[r]], to ? 1 : 0));
       }
     }
-    classes_.paths = split(classes_.path, Colours(classes_.paths, seed), [&](std::size_t p) { return owners[p]; });
+    classes_.paths = split(classes_.path, Colours(classes_.paths, seed), [&](std::size_t p) { return sums_[p]; });
   }
 
-  /// [link] sum over its crossings; without `all` only for links that split paths.
-  [[nodiscard]] Sums crossings(std::uint64_t seed, bool all) const {
+  /// Sets sums_[link] to the sum over its crossings; without `all` only for links that split paths.
+  void sum_crossings(std::uint64_t seed, bool all) {
     const Colours paths(classes_.paths, seed);
-    Sums sums(whole_.link_kinds.size(), 0);
+    sums_.assign(whole_.link_kinds.size(), 0);
     for (std::size_t p = 0; p < whole_.paths(); ++p) {
       const std::uint64_t colour = paths[classes_.path[p]];
       whole_.for_each_use(p, [&](std::int32_t link, std::int32_t count) {
         if (all || classes_.link[at(link)] != kLeftOut) {
-          sums[at(link)] += colour * static_cast<std::uint64_t>(count);
+          sums_[at(link)] += colour * static_cast<std::uint64_t>(count);
         }
       });
     }
-    return sums;
   }
 
   void split_links(std::uint64_t seed) {
-    const Sums sums = crossings(seed + 1, false);
-    classes_.links = split(classes_.link, Colours(classes_.links, seed), [&](std::size_t l) { return sums[l]; });
+    sum_crossings(seed + 1, false);
+    classes_.links = split(classes_.link, Colours(classes_.links, seed), [&](std::size_t l) { return sums_[l]; });
   }
 
   void split_paths_by_links(std::uint64_t seed) {
@@ -246,27 +245,30 @@ class Refinement {
     return index < 0 ? -1 : classes[at(index)];
   }
 
-  /// Classes of all links that some path crosses. Those that never limit a flow split nothing, but their bytes are
-  /// counted: their classes are those of equal crossings.
-  [[nodiscard]] std::int32_t number_links(std::uint64_t seed, Classes& numbers) const {
-    const Sums sums = crossings(seed + 1, true);
+  /// Numbers all links that some path crosses and hands visit(link, number) to the caller, -1 for the others; returns
+  /// how many numbers there are. Links that never limit a flow split nothing, but their bytes are counted: their
+  /// classes are those of equal crossings.
+  template <class Visit>
+  std::int32_t number_links(std::uint64_t seed, Visit visit) {
+    sum_crossings(seed + 1, true);
     const Colours limiting(classes_.links, seed + 2);
     Numbering numbering;
-    numbers.resize(sums.size());
-    for (std::size_t l = 0; l < sums.size(); ++l) {
+    for (std::size_t l = 0; l < sums_.size(); ++l) {
       const std::int32_t number = classes_.link[l];
       const std::uint64_t label =
           number == kLeftOut ? mix(static_cast<std::uint64_t>(whole_.link_kinds[l])) + seed : limiting[number];
-      numbers[l] = sums[l] == 0 ? -1 : numbering.number_of(join(label, sums[l]));
+      visit(l, sums_[l] == 0 ? -1 : numbering.number_of(join(label, sums_[l])));
     }
     return numbering.count();
   }
 
   void number_links() {
-    Classes numbers;
-    const std::int32_t count = number_links(mix(0x66U), numbers);
-    Classes again;
-    if (number_links(mix(0x67U), again) != count || again != numbers) {
+    Classes numbers(classes_.link.size());
+    bool same = true;
+    const std::int32_t count = number_links(mix(0x66U), [&](std::size_t l, std::int32_t n) { numbers[l] = n; });
+    const std::int32_t again =
+        number_links(mix(0x67U), [&](std::size_t l, std::int32_t n) { same = same && numbers[l] == n; });
+    if (!same || again != count) {
       throw error::InternalError("folding: two different links got one colour");
     }
     classes_.link = std::move(numbers);
@@ -275,6 +277,7 @@ class Refinement {
 
   const Whole& whole_;
   Partition classes_;
+  Sums sums_;  ///< of the step at hand; one buffer for all, new pages cost more than the sums
 };
 
 }  // namespace
