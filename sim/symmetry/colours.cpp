@@ -6,6 +6,7 @@
 
 #include "sim/error/error.hpp"
 #include "sim/symmetry/numbering.hpp"
+#include "sim/symmetry/ripples.hpp"
 
 namespace lamina::symmetry {
 namespace {
@@ -59,12 +60,16 @@ class Refinement {
 
   Partition run() {
     constexpr int kHashes = 2;
+    constexpr std::uint64_t kPlainRounds = 4;
     int unchanged = 0;
     for (std::uint64_t round = 0; unchanged < kHashes; ++round) {
       const std::int64_t before = size();
       refine(mix(round));
-      unchanged =
-          round > 0 && size() == before ? unchanged + 1 : 0;  // kinds may be unused, so the first does not count
+      // Kinds may be unused, so the first round's count says nothing.
+      unchanged = round > 0 && size() == before ? unchanged + 1 : 0;
+      if (round == kPlainRounds && unchanged == 0) {
+        refine_by_ripples(whole_, classes_);
+      }
     }
     number_links();
     return std::move(classes_);

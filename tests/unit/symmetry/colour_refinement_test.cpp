@@ -13,6 +13,7 @@
 
 #include "sim/deployment/whole.hpp"
 #include "sim/symmetry/colours.hpp"
+#include "sim/symmetry/ripples.hpp"
 
 namespace lamina::symmetry {
 namespace {
@@ -25,11 +26,13 @@ std::size_t at(std::int32_t index) {
   return static_cast<std::size_t>(index);
 }
 
-/// Ranks around a circle: channels of fixed offsets over the sender's up link and the receiver's down link, groups of
-/// consecutive ranks, host copies, one trunk for all. Then `asymmetries` things are made different.
+/// Ranks around a circle: channels of fixed offsets over the sender's (and its neighbours') up link and the receiver's
+/// down link, groups of consecutive ranks, host copies, one trunk for all. Then `asymmetries` things are made
+/// different.
 class Circle {
  public:
-  Circle(std::mt19937& random, int ranks, int asymmetries) : random_(random), ranks_(ranks) {
+  Circle(std::mt19937& random, int ranks, int asymmetries)
+      : share(1 + std::uniform_int_distribution<int>(0, 2)(random)), random_(random), ranks_(ranks) {
     deployment.total_ranks = ranks;
     for (int r = 0; r < 2 * ranks + 1; ++r) {
       deployment::Link& link = deployment.links.emplace_back();
@@ -54,6 +57,7 @@ class Circle {
   }
 
   Deployment deployment;
+  int share;  ///< ranks behind one up link; the last link may have fewer, which only its load tells
 
  private:
   int pick(int choices) { return std::uniform_int_distribution<int>(0, choices - 1)(random_); }
@@ -70,7 +74,7 @@ class Circle {
     }
     for (int r = 0; r < ranks_; ++r) {
       const int to = (r + offset) % ranks_;
-      std::vector<collectives::LinkUse> uses = {{r, 1}, {ranks_ + to, 1}};
+      std::vector<collectives::LinkUse> uses = {{r / share, 1}, {ranks_ + to, 1}};
       if (trunk) {
         uses.push_back({2 * ranks_, 1});
       }
@@ -310,7 +314,8 @@ TEST_P(RandomCircle, SymmetricRanksShareAClassAndClassesAreEquitable) {
   std::mt19937 random(GetParam());
   const int ranks = std::uniform_int_distribution<int>(2, 7)(random);
   const int asymmetries = std::uniform_int_distribution<int>(0, 2)(random);
-  const Deployment deployment = Circle(random, ranks, asymmetries).deployment;
+  const Circle circle(random, ranks, asymmetries);
+  const Deployment& deployment = circle.deployment;
   const Partition partition = refine(deployment::flatten(deployment));
   expect_equitable(deployment, partition);
   Permutation permutation(at(ranks));
@@ -326,13 +331,82 @@ TEST_P(RandomCircle, SymmetricRanksShareAClassAndClassesAreEquitable) {
     }
   } while (std::next_permutation(permutation.begin(), permutation.end()));
   EXPECT_GE(automorphisms, 1) << "the identity";
-  if (asymmetries == 0 && deployment.groups.empty()) {
+  if (asymmetries == 0 && deployment.groups.empty() && circle.share == 1) {
     EXPECT_GE(automorphisms, ranks) << "rotations";
     EXPECT_EQ(partition.ranks, 1);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomCircle, ::testing::Range(1U, 61U));
+
+/// Classes of labels alone, as refinement starts from them.
+Partition labels(const deployment::Whole& whole) {
+  Partition partition;
+  for (const deployment::WholeRank& rank : whole.ranks) {
+    partition.rank.push_back(rank.kind);
+  }
+  partition.ranks = static_cast<std::int32_t>(whole.rank_kinds.values().size());
+  partition.path = whole.path_kinds;
+  partition.paths = static_cast<std::int32_t>(whole.kinds_of_paths.values().size());
+  for (std::size_t l = 0; l < whole.link_kinds.size(); ++l) {
+    partition.link.push_back(whole.kind_of_link(static_cast<fabric::LinkId>(l)).never_limits ? -1
+                                                                                             : whole.link_kinds[l]);
+  }
+  partition.links = static_cast<std::int32_t>(whole.kinds_of_links.values().size());
+  for (std::size_t c = 0; c < whole.channels.size(); ++c) {
+    const auto slots = whole.channels_of(at(whole.channels[c].sender));
+    const auto slot = std::find(slots.begin(), slots.end(), static_cast<std::int32_t>(c)) - slots.begin();
+    partition.channel.push_back(static_cast<std::int32_t>(slot));
+    partition.channels = std::max(partition.channels, static_cast<std::int32_t>(slot) + 1);
+  }
+  partition.group.assign(whole.groups(), 0);
+  partition.groups = 1;
+  return partition;
+}
+
+/// Whether two numberings have the same classes.
+void expect_same_classes(const std::vector<std::int32_t>& a, const std::vector<std::int32_t>& b, const char* what) {
+  std::map<std::int32_t, std::int32_t> forth;
+  std::map<std::int32_t, std::int32_t> back;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(forth.try_emplace(a[i], b[i]).first->second, b[i]) << what << " " << i;
+    EXPECT_EQ(back.try_emplace(b[i], a[i]).first->second, a[i]) << what << " " << i;
+  }
+}
+
+TEST_P(RandomCircle, RipplesFindTheClassesOfPlainRounds) {
+  std::mt19937 random(GetParam());
+  const int asymmetries = std::uniform_int_distribution<int>(0, 3)(random);
+  const Deployment deployment = Circle(random, 12, asymmetries).deployment;
+  const deployment::Whole whole = deployment::flatten(deployment);
+  const Partition expected = refine(whole);
+  Partition actual = labels(whole);
+  refine_by_ripples(whole, actual);
+  expect_same_classes(expected.rank, actual.rank, "rank");
+  expect_same_classes(expected.channel, actual.channel, "channel");
+  expect_same_classes(expected.group, actual.group, "group");
+  expect_same_classes(expected.path, actual.path, "path");
+}
+
+/// In a directed circle with one slow rank only the identity is an automorphism, and the difference has to travel all
+/// the way round.
+TEST(ColourRefinement, FollowsADifferenceAroundALongCircle) {
+  constexpr std::int32_t kRanks = 5000;
+  Deployment deployment;
+  deployment.links.resize(kRanks);
+  deployment.ranks.resize(kRanks);
+  for (std::int32_t r = 0; r < kRanks; ++r) {
+    deployment.links[at(r)].bandwidth = 1;
+    deployment.paths.push_back({{{r, 1}}, 1e-6, 1});
+    deployment.channels.push_back({r, (r + 1) % kRanks, r});
+    deployment.ranks[at(r)].channels = {r, (r + kRanks - 1) % kRanks};
+  }
+  EXPECT_EQ(refine(deployment::flatten(deployment)).ranks, 1);
+  deployment.ranks[1234].slowness = 2;
+  const Partition partition = refine(deployment::flatten(deployment));
+  EXPECT_EQ(partition.ranks, kRanks);
+  EXPECT_EQ(partition.links, kRanks);
+}
 
 TEST(ColourRefinement, ToldApartByDistanceFromTheOneSlowRank) {
   std::mt19937 random(7);
