@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/disturb/disturb.hpp"
 #include "sim/explain/sections.hpp"
 
 namespace lamina::explain {
@@ -15,6 +16,19 @@ const char* law_source(scenario::BatchLaw law) {
 }
 
 }  // namespace
+
+void write_disturbances(Writer& writer, const Subject& subject) {
+  if (subject.scenario.disturbances.empty()) {
+    return;
+  }
+  writer.section("Disturbances");
+  for (const std::string& line : disturb::describe(subject.scenario)) {
+    writer.text(line);
+  }
+  for (const std::string& line : subject.prepared.without_effect) {
+    writer.text(line);
+  }
+}
 
 void write_folding(Writer& writer, const Subject& subject) {
   const auto& prepared = subject.prepared;

@@ -16,6 +16,7 @@ std::string explain(const scenario::Scenario& scenario, const pipeline::Prepared
   write_network(writer, subject);
   write_requirements(writer, subject);
   write_memory(writer, subject);
+  write_disturbances(writer, subject);
   write_folding(writer, subject);
   write_training(writer, subject);
   write_sources(writer, subject);

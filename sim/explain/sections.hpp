@@ -34,6 +34,9 @@ void write_schedule(Writer& writer, const Subject& subject);
 /// What is resident on one device?
 void write_memory(Writer& writer, const Subject& subject);
 
+/// What is not as it should be in the cluster?
+void write_disturbances(Writer& writer, const Subject& subject);
+
 /// How many ranks and links are replayed for how many real ones?
 void write_folding(Writer& writer, const Subject& subject);
 

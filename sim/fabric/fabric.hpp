@@ -92,7 +92,9 @@ struct Route {
 ///
 /// If the two ports are on different planes, the data first goes to the device of the sender's node that stands where
 /// the receiver stands in its own node, over the device link or the host paths, and leaves through that device's port:
-/// NCCL's PXN (NCCL 2.12). The latencies add up.
+/// NCCL's PXN (NCCL 2.12). The latencies add up. If that device's port is on neither plane (a port has failed), the
+/// next devices of the node are tried, going round; if the sender's node has no port on the receiver's plane, the data
+/// changes device in the receiver's node; if neither helps, in both nodes.
 class Router {
  public:
   explicit Router(const Fabric& fabric) : fabric_(&fabric) {}
@@ -103,6 +105,7 @@ class Router {
 
  private:
   Seconds append_network(const Device& from, const Device& to, std::vector<LinkId>& links);
+  Seconds append_between_planes(int from_device, int to_device, std::vector<LinkId>& links);
 
   const Fabric* fabric_;
   NetworkHop hop_;

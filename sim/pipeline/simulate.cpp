@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "sim/deployment/whole.hpp"
+#include "sim/disturb/disturb.hpp"
 #include "sim/lowering/lower.hpp"
 #include "sim/metrics/reference.hpp"
 #include "sim/metrics/summarise.hpp"
 #include "sim/pipeline/chosen.hpp"
+#include "sim/pipeline/repeats.hpp"
 #include "sim/pipeline/schedule_table.hpp"
 #include "sim/pipeline/size.hpp"
 #include "sim/replay/replay.hpp"
@@ -27,10 +29,14 @@ scenario::Plugins plugins_of(const Catalogs& catalogs) {
 Layout lay_out(const scenario::Scenario& scenario, const graph::OperationGraph& graph, const fabric::Fabric& fabric,
                const Catalogs& catalogs) {
   const scenario::CollectiveForm form = scenario.simulation.collective_form;
-  const deployment::Whole whole = deployment::deploy_whole(
+  deployment::Whole whole = deployment::deploy_whole(
       graph, scenario.strategy, fabric, chosen(catalogs.collectives, scenario.simulation.collective_algorithm), form);
   Layout layout;
   layout.whole_ranks = whole.total_ranks;
+  if (!scenario.disturbances.empty()) {
+    whole = disturb::change_deployment(std::move(whole), fabric, scenario);
+    layout.without_effect = disturb::without_effect(whole, fabric, scenario);
+  }
   // Collectives in message form need every member.
   if (scenario.simulation.fold && form == scenario::CollectiveForm::kFluid) {
     symmetry::Folding folding = symmetry::fold(whole);
@@ -57,9 +63,18 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
   if (auto fits = check_size(scenario, estimate_size(scenario, prepared.work, prepared.table)); !fits) {
     return tl::unexpected(std::move(fits.error()));
   }
+  if (auto fits = check_repeats(scenario, prepared.work, prepared.table); !fits) {
+    return tl::unexpected(std::move(fits.error()));
+  }
   auto fabric = chosen(catalogs.topologies, scenario.cluster.topology.name).build(scenario.cluster);
   if (!fabric) {
     return tl::unexpected(std::move(fabric.error()));
+  }
+  if (!scenario.disturbances.empty()) {
+    fabric = disturb::change_fabric(std::move(*fabric), scenario);
+    if (!fabric) {
+      return tl::unexpected(std::move(fabric.error()));
+    }
   }
   prepared.fabric = std::move(*fabric);
   auto graph = lowering::lower(scenario, prepared.work, prepared.table);
@@ -71,6 +86,7 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
   prepared.deployment = std::move(layout.deployment);
   prepared.whole_ranks = layout.whole_ranks;
   prepared.split_reasons = std::move(layout.split_reasons);
+  prepared.without_effect = std::move(layout.without_effect);
   return prepared;
 }
 
@@ -87,6 +103,12 @@ tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scena
   result.timeline = replay::replay(result.prepared.graph, result.prepared.deployment, options);
   result.report = metrics::summarise(scenario, result.prepared.work, result.prepared.graph, result.prepared.deployment,
                                      result.prepared.fabric, result.timeline);
+  result.report.disturbances = disturb::describe(scenario);
+  result.report.warnings.insert(result.report.warnings.end(), result.prepared.without_effect.begin(),
+                                result.prepared.without_effect.end());
+  if (scenario.disturbances.jitter) {
+    result.report.distribution = step_distribution(scenario, result.prepared, catalogs);
+  }
   return result;
 }
 

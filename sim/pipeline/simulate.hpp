@@ -42,6 +42,7 @@ struct Prepared {
   deployment::Deployment deployment;  ///< folded unless the scenario says otherwise
   double whole_ranks = 0;
   std::vector<std::string> split_reasons;  ///< why ranks of one program fell into several classes
+  std::vector<std::string> without_effect;  ///< disturbances that touch nothing, a sentence each
 };
 
 [[nodiscard]] tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scenario,
@@ -53,6 +54,7 @@ struct Layout {
   deployment::Deployment deployment;
   double whole_ranks = 0;
   std::vector<std::string> split_reasons;
+  std::vector<std::string> without_effect;
 };
 
 [[nodiscard]] Layout lay_out(const scenario::Scenario& scenario, const graph::OperationGraph& graph,

@@ -15,8 +15,9 @@ constexpr std::uint32_t kDone = 0xffffffffU;
 constexpr std::uint32_t kRunning = 0xfffffffeU;
 constexpr std::uint32_t kWaiting = 0xfffffffdU;  ///< for its partner or its group
 
-// A token is an operation of a rank, or a slot of transfers_ with the top bit set.
+// A token is an operation of a rank (of fewer than 2^30), perhaps with a bit, or a slot of transfers_ with the top bit set.
 constexpr Token kTransferBit = Token{1} << 63U;
+constexpr Token kDelayBit = Token{1} << 62U;  ///< the operation's host delay ends
 
 constexpr Token token_of(std::uint32_t rank, std::uint32_t operation) {
   return (Token{rank} << 32U) | operation;
@@ -27,7 +28,7 @@ constexpr std::uint32_t slot_of(Token token) {
 }
 
 constexpr std::uint32_t rank_of(Token token) {
-  return static_cast<std::uint32_t>(token >> 32U);
+  return static_cast<std::uint32_t>((token & ~(kTransferBit | kDelayBit)) >> 32U);
 }
 
 }  // namespace
@@ -53,6 +54,7 @@ Core::Core(const graph::OperationGraph& graph, const deployment::Deployment& dep
                    plan.predecessors.begin() + graph.first_vertex[program + 1]);
     timeline_.spans[i].resize(graph.programs[program].operations.size());
   }
+  number_compute();
 }
 
 timeline::Timeline Core::run() {
@@ -73,6 +75,8 @@ timeline::Timeline Core::run() {
 void Core::timer_ended(Token token) {
   if ((token & kTransferBit) != 0) {
     begin_flow(slot_of(token));
+  } else if ((token & kDelayBit) != 0) {
+    start_compute({rank_of(token), slot_of(token)});
   } else {
     const Instance instance{rank_of(token), slot_of(token)};
     compute_.finish(instance.rank, token);
@@ -114,7 +118,7 @@ void Core::drain() {
 void Core::start(Instance instance) {
   switch (operation(instance).kind) {
     case graph::OperationKind::kCompute:
-      start_compute(instance, operation(instance).duration_s * deployment_.ranks[instance.rank].slowness);
+      call_compute(instance);
       break;
     case graph::OperationKind::kSend:
     case graph::OperationKind::kReceive:
@@ -129,7 +133,21 @@ void Core::start(Instance instance) {
   }
 }
 
-void Core::start_compute(Instance instance, double duration) {
+void Core::call_compute(Instance instance) {
+  const deployment::Rank& rank = deployment_.ranks[instance.rank];
+  const bool delayed = rank.host_delay_s > 0 &&
+                       compute_number_[vertex(instance)] % static_cast<std::uint32_t>(rank.host_delay_every) == 0;
+  if (delayed) {
+    transport_.start_timer(transport_.now() + rank.host_delay_s,
+                           kDelayBit | token_of(instance.rank, instance.operation));
+  } else {
+    start_compute(instance);
+  }
+}
+
+void Core::start_compute(Instance instance) {
+  const double duration =
+      operation(instance).duration_s * deployment_.ranks[instance.rank].slowness * jitter(instance);
   if (duration == 0) {
     complete(instance, transport_.now());
     return;
@@ -151,7 +169,8 @@ void Core::start_message(Instance instance) {
   begin_transfer({.kind = TransferKind::kMessage,
                   .instance = sends ? instance : other,
                   .path = channel(instance).path,
-                  .bytes = operation(sends ? instance : other).bytes});
+                  .bytes = operation(sends ? instance : other).bytes,
+                  .factor = jitter(sends ? instance : other)});
 }
 
 void Core::start_host_copy(Instance instance) {
@@ -161,7 +180,8 @@ void Core::start_host_copy(Instance instance) {
   begin_transfer({.kind = TransferKind::kHostCopy,
                   .instance = instance,
                   .path = copy.to_host ? rank.to_host : rank.from_host,
-                  .bytes = copy.bytes});
+                  .bytes = copy.bytes,
+                  .factor = jitter(instance)});
 }
 
 void Core::arrive(Instance instance) {
@@ -188,6 +208,11 @@ void Core::start_collective(std::uint32_t run) {
     occupy(member.rank);
   }
   const deployment::Group& group = deployment_.groups[static_cast<std::size_t>(started.group)];
+  for (const Instance& member : started.arrived) {
+    if (member.rank == static_cast<std::uint32_t>(group.members.front())) {
+      started.factor = jitter(member);
+    }
+  }
   if (group.messages[started.kind].empty()) {
     next_step(run);
     return;
@@ -208,7 +233,8 @@ void Core::next_step(std::uint32_t run) {
   begin_transfer({.kind = TransferKind::kCollective,
                   .run = run,
                   .path = step.path,
-                  .bytes = current.bytes * step.bytes_per_payload});
+                  .bytes = current.bytes * step.bytes_per_payload,
+                  .factor = current.factor});
 }
 
 void Core::send_messages(std::uint32_t run) {
@@ -220,7 +246,8 @@ void Core::send_messages(std::uint32_t run) {
                     .run = run,
                     .message = index,
                     .path = message.path,
-                    .bytes = current.bytes * message.bytes_per_payload});
+                    .bytes = current.bytes * message.bytes_per_payload,
+                    .factor = current.factor});
   }
 }
 
@@ -262,7 +289,8 @@ std::uint32_t Core::new_transfer(const Transfer& transfer) {
 void Core::begin_transfer(const Transfer& transfer) {
   const std::uint32_t slot = new_transfer(transfer);
   transfers_[slot].start = transport_.now();
-  const double latency = deployment_.paths[static_cast<std::size_t>(transfer.path)].latency_s;
+  transfers_[slot].bytes *= transfer.factor;
+  const double latency = deployment_.paths[static_cast<std::size_t>(transfer.path)].latency_s * transfer.factor;
   if (latency > 0) {
     transport_.start_timer(transport_.now() + latency, kTransferBit | slot);
   } else {
@@ -361,6 +389,22 @@ const graph::Operation& Core::operation(Instance instance) const {
 
 std::uint32_t Core::vertex(Instance instance) const {
   return graph_.vertex(deployment_.ranks[instance.rank].program, instance.operation);
+}
+
+double Core::jitter(Instance instance) const {
+  return options_.jitter ? factor_of(*options_.jitter, deployment_.ranks[instance.rank], instance.operation) : 1;
+}
+
+void Core::number_compute() {
+  const bool needed = std::any_of(deployment_.ranks.begin(), deployment_.ranks.end(),
+                                  [](const deployment::Rank& rank) { return rank.host_delay_s > 0; });
+  for (std::size_t program = 0; needed && program < graph_.programs.size(); ++program) {
+    std::uint32_t number = 0;
+    for (const graph::Operation& operation : graph_.programs[program].operations) {
+      number += operation.kind == graph::OperationKind::kCompute ? 1 : 0;
+      compute_number_.push_back(number);
+    }
+  }
 }
 
 std::uint32_t& Core::state(Instance instance) {

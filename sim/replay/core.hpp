@@ -45,6 +45,7 @@ class Core final : private TransportListener {
     std::uint32_t message = 0;  ///< kGroupMessage
     std::int32_t path = -1;
     double bytes = 0;
+    double factor = 1;      ///< of jitter, on latency and bytes
     double start = 0;       ///< of the span
     double flow_start = 0;  ///< after latency
   };
@@ -56,6 +57,7 @@ class Core final : private TransportListener {
     std::uint32_t number = 0;  ///< k-th collective of the group
     std::size_t step = 0;      ///< flow form: next step
     double bytes = 0;
+    double factor = 1;  ///< of jitter
     double start = 0;
     std::vector<Instance> arrived;
     MessageForm::Progress progress;
@@ -67,7 +69,8 @@ class Core final : private TransportListener {
   void queue_ready(Instance instance);
   void drain();
   void start(Instance instance);
-  void start_compute(Instance instance, double duration);
+  void call_compute(Instance instance);
+  void start_compute(Instance instance);
   void start_message(Instance instance);
   void start_host_copy(Instance instance);
   void arrive(Instance instance);
@@ -87,11 +90,13 @@ class Core final : private TransportListener {
 
   [[nodiscard]] const graph::Operation& operation(Instance instance) const;
   [[nodiscard]] std::uint32_t vertex(Instance instance) const;
+  [[nodiscard]] double jitter(Instance instance) const;
   [[nodiscard]] std::uint32_t& state(Instance instance);
   [[nodiscard]] Instance partner(Instance instance) const;
   [[nodiscard]] const deployment::Channel& channel(Instance instance) const;
   void occupy(std::uint32_t rank);
   void vacate(std::uint32_t rank);
+  void number_compute();
   void check_all_done() const;
 
   const graph::OperationGraph& graph_;
@@ -114,6 +119,7 @@ class Core final : private TransportListener {
   std::vector<std::vector<std::uint32_t>> open_runs_;  ///< [group] runs that wait for members
   std::map<std::pair<std::int32_t, std::size_t>, MessageForm> message_forms_;
   std::vector<std::uint32_t> starting_;
+  std::vector<std::uint32_t> compute_number_;  ///< [vertex] k: the k-th compute operation; empty without host delays
   ComputeStreams compute_;
 };
 

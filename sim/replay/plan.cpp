@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -86,6 +87,11 @@ class Planner {
       const deployment::Link& link = deployment_.links[i];
       require(link.never_limits || (std::isfinite(link.bandwidth) && link.bandwidth > 0),
               "link {} has a bandwidth of {} B/s", i, link.bandwidth);
+      require(link.profile == -1 || is_index(link.profile, deployment_.profiles.size()), "link {} has profile {}", i,
+              link.profile);
+    }
+    for (std::size_t i = 0; i < deployment_.profiles.size(); ++i) {
+      check_profile(i);
     }
     for (std::size_t i = 0; i < deployment_.paths.size(); ++i) {
       const deployment::Path& path = deployment_.paths[i];
@@ -108,12 +114,31 @@ class Planner {
     }
   }
 
+  void check_profile(std::size_t index) const {
+    const deployment::Profile& profile = deployment_.profiles[index];
+    require(is_amount(profile.period_s) && !profile.changes.empty() && profile.changes.front().at.value() == 0,
+            "profile {} has {} changes and a period of {} s", index, profile.changes.size(), profile.period_s);
+    double least = 0;
+    double most = 0;
+    for (const scenario::BandwidthChange& change : profile.changes) {
+      require(is_amount(change.share) && change.at.value() >= least, "profile {} has a share of {} from {} s", index,
+              change.share, change.at.value());
+      least = std::nextafter(change.at.value(), std::numeric_limits<double>::infinity());
+      most = std::max(most, change.share);
+    }
+    const bool lasts = profile.period_s == 0;
+    require(most > 0 && (lasts ? profile.changes.back().share > 0 : profile.period_s >= least),
+            "profile {} stops its link for good, or is longer than its period of {} s", index, profile.period_s);
+  }
+
   void check_ranks() {
     group_references_.assign(deployment_.groups.size(), 0);
     for (std::size_t i = 0; i < deployment_.ranks.size(); ++i) {
       const deployment::Rank& rank = deployment_.ranks[i];
       require(is_index(rank.program, graph_.programs.size()), "rank {} runs program {}", i, rank.program);
       require(std::isfinite(rank.slowness) && rank.slowness > 0, "rank {} has a slowness of {}", i, rank.slowness);
+      require(is_amount(rank.host_delay_s) && rank.host_delay_every >= 1, "rank {} has a host delay of {} every {}", i,
+              rank.host_delay_s, rank.host_delay_every);
       plan_.operations += at(graph_.programs, rank.program).operations.size();
       for (const std::int32_t group : rank.groups) {
         require(group == -1 || is_index(group, deployment_.groups.size()), "rank {} is in group {}", i, group);

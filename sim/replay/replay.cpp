@@ -20,7 +20,11 @@ Plan checked_plan(const graph::OperationGraph& graph, const deployment::Deployme
     throw error::InternalError(
         fmt::format("replay: communication_slowdown is {}, not in [0, 1)", options.communication_slowdown));
   }
-  return make_plan(graph, deployment);
+  Plan plan = make_plan(graph, deployment);
+  if (options.jitter) {
+    plan.largest_flow *= kLargestJitterFactor;
+  }
+  return plan;
 }
 
 timeline::Timeline run(const graph::OperationGraph& graph, const deployment::Deployment& deployment, const Plan& plan,

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/deployment/deployment.hpp"
 #include "sim/graph/operation_graph.hpp"
+#include "sim/replay/jitter.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/timeline/timeline.hpp"
 
@@ -13,6 +16,9 @@ struct Options {
   double communication_slowdown = 0;
   bool record_flows = true;  ///< fill Timeline::flows
   scenario::Transport transport = scenario::Transport::kSimgrid;
+  /// Durations of compute operations, and latency and bytes of transfers, are multiplied by the factor of the operation:
+  /// of the sender for a message, of the group's first member for a collective. Wants a whole deployment.
+  std::optional<Jitter> jitter;
 };
 
 /// Replays the graph and returns its timeline: on SimGrid in a forked child process (SimGrid keeps one engine per
@@ -22,6 +28,10 @@ struct Options {
 /// latencies paid by timers before the flow), or every flow as if it were alone. Compute operations are timers. Members
 /// of a group pair their k-th collectives, as communicators do; a message or collective starts when its last
 /// participant has arrived. In message form the members of a collective end together.
+///
+/// A rank's host delay comes before every n-th compute operation of its program, counted in program order (n, 2n, ...):
+/// the operation is due, its device waits `host_delay_s`, then it starts; its span does not hold the delay. On SimGrid
+/// the bandwidth of a link with a profile changes at the profile's dates while flows cross it.
 /// @throws InternalError when graph and deployment do not fit together, when operations could not run (names the first
 /// of each rank), or when the child died
 /// @throws EnvironmentError when the child cannot be started or runs out of memory

@@ -13,6 +13,7 @@
 #include <xbt/log.h>
 
 #include "sim/error/error.hpp"
+#include "sim/replay/link_profile.hpp"
 
 namespace lamina::replay {
 namespace {
@@ -96,7 +97,8 @@ class SimgridTransport final : public Transport {
     const s4u::CommPtr comm = s4u::Comm::sendto_init();
     comm->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale_))));
     comm->set_data(reinterpret_cast<void*>(slot + 1));
-    flows_[slot] = {comm, token};
+    flows_[slot] = {comm, token, path};
+    hold_links(path);
     comm->set_source(source_);
     comm->set_destination(destinations_[static_cast<std::size_t>(path)]);  // starts it
   }
@@ -117,6 +119,17 @@ class SimgridTransport final : public Transport {
   struct Flow {
     s4u::CommPtr comm;
     Token token = 0;
+    std::int32_t path = -1;
+  };
+
+  /// A link with a profile. It follows the profile only while a flow crosses it, so that no timer outlives the flows.
+  struct ChangingLink {
+    s4u::Link* link = nullptr;
+    double nominal = 0;  ///< as SimGrid counts
+    LinkProfile profile;
+    double share = 1;
+    int flows = 0;
+    timer::Timer* timer = nullptr;
   };
 
   void build_network(const deployment::Deployment& deployment, const Plan& plan) {
@@ -127,6 +140,8 @@ class SimgridTransport final : public Transport {
       return host;
     };
     std::vector<s4u::Link*> links(deployment.links.size(), nullptr);
+    std::vector<std::int32_t> changing(deployment.profiles.empty() ? 0 : deployment.links.size(), -1);
+    changing_of_path_.resize(deployment.profiles.empty() ? 0 : deployment.paths.size());
     source_ = add_host("source");
     destinations_.assign(deployment.paths.size(), nullptr);
     for (std::size_t i = 0; i < deployment.paths.size(); ++i) {
@@ -144,6 +159,16 @@ class SimgridTransport final : public Transport {
         if (links[index] == nullptr) {
           links[index] = zone->create_link("link " + std::to_string(index), link.bandwidth * scale_);
           links[index]->seal();
+          if (link.profile >= 0) {
+            changing[index] = static_cast<std::int32_t>(changing_.size());
+            const deployment::Profile& profile = deployment.profiles[static_cast<std::size_t>(link.profile)];
+            changing_.push_back({.link = links[index],
+                                 .nominal = link.bandwidth * scale_,
+                                 .profile = LinkProfile(profile)});
+          }
+        }
+        if (link.profile >= 0) {
+          changing_of_path_[i].push_back(static_cast<std::size_t>(changing[index]));
         }
         route.insert(route.end(), static_cast<std::size_t>(use.count), s4u::LinkInRoute(links[index]));
       }
@@ -162,13 +187,58 @@ class SimgridTransport final : public Transport {
       throw error::InternalError("replay: SimGrid dropped a flow");
     }
     const Token token = flows_[slot].token;
+    release_links(flows_[slot].path);
     ended_.push_back(std::move(flows_[slot].comm));
     flows_[slot].comm = nullptr;
     free_flows_.push_back(slot);
     listener_->flow_ended(token);
   }
 
+  void hold_links(std::int32_t path) {
+    if (changing_.empty()) {
+      return;
+    }
+    for (const std::size_t index : changing_of_path_[static_cast<std::size_t>(path)]) {
+      if (changing_[index].flows++ == 0) {
+        follow(index);
+      }
+    }
+  }
+
+  void release_links(std::int32_t path) {
+    if (changing_.empty()) {
+      return;
+    }
+    for (const std::size_t index : changing_of_path_[static_cast<std::size_t>(path)]) {
+      ChangingLink& link = changing_[index];
+      if (--link.flows == 0 && link.timer != nullptr) {
+        link.timer->remove();
+        link.timer = nullptr;
+      }
+    }
+  }
+
+  /// Takes the share of this moment and comes back at the next change.
+  void follow(std::size_t index) {
+    ChangingLink& link = changing_[index];
+    const LinkProfile::Stretch stretch = link.profile.at(now());
+    if (stretch.share != link.share) {
+      link.share = stretch.share;
+      link.link->set_bandwidth(link.nominal * std::max(stretch.share, kStalledShare));
+    }
+    link.timer = nullptr;
+    if (std::isfinite(stretch.until)) {
+      link.timer = timer::Timer::set(stretch.until, [this, index] { follow(index); });
+    }
+  }
+
+  /// SimGrid leaves a link of no bandwidth out of the sharing, as if it had no limit. This little is nothing: a link
+  /// that is down for a day lets as much pass as in a nanosecond.
+  static constexpr double kStalledShare = 1e-14;
+
   double scale_ = 1;
+  std::vector<ChangingLink> changing_;
+  std::vector<std::vector<std::size_t>> changing_of_path_;  ///< [path]; empty without profiles
   s4u::Host* source_ = nullptr;
   std::vector<s4u::Host*> destinations_;  ///< [path]
   std::vector<Flow> flows_;

@@ -11,6 +11,7 @@ std::string to_console(const Report& report, bool colour) {
   Page page(colour);
   add_title(page, report);
   add_answer(page, report);
+  add_disturbances(page, report);
   add_times(page, report);
   add_critical_path(page, report);
   add_network(page, report);

@@ -127,6 +127,15 @@ Json training_of(const Report& report) {
               {"batch_law", has_law ? Json(training.batch_law) : Json(nullptr)}};
 }
 
+Json distribution_of(const Report& report) {
+  if (!report.distribution) {
+    return nullptr;
+  }
+  const StepDistribution& times = *report.distribution;
+  return Json{{"repeats", times.repeats},         {"mean_s", number(times.mean_s)},   {"p50_s", number(times.p50_s)},
+              {"p99_s", number(times.p99_s)},     {"least_s", number(times.least_s)}, {"most_s", number(times.most_s)}};
+}
+
 Json roles_of(const Report& report) {
   Json result = Json::array();
   for (const Role& role : report.roles) {
@@ -223,6 +232,8 @@ std::string to_json(const Report& report) {
                             {"tokens_per_step", count(report.tokens_per_step)}};
   root["memory"] = memory_of(report);
   root["training"] = training_of(report);
+  root["disturbances"] = report.disturbances;
+  root["distribution"] = distribution_of(report);
   root["critical_path"] = Json{{"compute_s", number(report.critical_path.compute_s)},
                                {"traffic_s", by_traffic(report.critical_path.traffic_s)}};
   root["roles"] = roles_of(report);

@@ -44,7 +44,8 @@ Spellings that are read in two ways (`Gb/s`, `Gbps`, `GBps`, `KB`, `TFLOPS`) are
 
 **Overrides.** `lamina run FILE --set strategy.micro_batches=8` sets any key; the value is YAML. Overrides are merged before
 anything is checked, reach into references (`--set cluster.network.bandwidth="25 Gbit/s"`), and replace what the file says,
-also where there are two ways to say it (`micro_batches` drops `global_batch`). On the command line only, )";
+also where there are two ways to say it (`micro_batches` drops `global_batch`). A number stands for an entry of a list:
+`--set disturb.0.factor=2`. On the command line only, )";
 
 constexpr std::string_view kLimits = R"(
 
@@ -83,6 +84,8 @@ std::string kind_text(const KeySpec& spec) {
       return "plug-in";
     case ValueKind::kNameList:
       return "list";
+    case ValueKind::kItems:
+      return "list of mappings";
     case ValueKind::kValues:
       return "mapping of names";
     case ValueKind::kChoice:

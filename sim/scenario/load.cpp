@@ -115,6 +115,9 @@ Scenario load_text(std::string_view text, const std::filesystem::path& file, con
     scenario.model.custom->recompute = Seconds(0);
   }
   scenario.simulation = read_simulation(context, reader.value("simulation"), root.position);
+  if (const Tree* disturbances = reader.value("disturb")) {
+    scenario.disturbances = read_disturbances(context, *disturbances, scenario.cluster);
+  }
   if (const Tree* training = reader.value("training")) {
     scenario.training = read_training(context, *training);
   }

@@ -103,6 +103,25 @@ Tree& descend(const Schema& schema, Tree& parent, const KeySpec* spec, const std
   return entry->value;
 }
 
+/// The entry of a list that `index` names.
+Tree& entry_of(Tree& list, const std::string& index, const Override& change, const Position& position) {
+  const bool digits = !index.empty() && index.size() < 7 &&
+                      std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const std::size_t number = digits ? std::stoul(index) : list.items.size();
+  if (number >= list.items.size()) {
+    fail(position.location(), change.key.substr(0, 80),
+         {"The list has no such entry.", fmt::format("\"{}\"", index.substr(0, 20)),
+          list.items.empty() ? "none: the list is empty" : fmt::format("0 to {}", list.items.size() - 1)});
+  }
+  return list.items[number];
+}
+
+/// What describes the keys of `item` in the list `spec`; nullptr when that is not known.
+const Section* section_of_item(const Schema& schema, const KeySpec& spec, const Tree& item) {
+  const TreeEntry* kind = item.find("kind");
+  return schema.item_section(spec, kind == nullptr ? "" : kind->value.text);
+}
+
 bool is_section_like(const KeySpec& spec) {
   return spec.kind == ValueKind::kSection || spec.kind == ValueKind::kReference;
 }
@@ -124,6 +143,52 @@ Tree expand_shorthand(const Section& section, Tree tree) {
   return expanded;
 }
 
+namespace {
+
+/// Sets the last key of a path, and drops the sibling that it replaces.
+void set_last(Tree& parent, const KeySpec* spec, const std::string& key, Tree value) {
+  if (spec != nullptr && !spec->replaces.empty()) {
+    const TreeEntry* sibling = parent.find(spec->replaces);
+    const bool from_file = sibling != nullptr && sibling->position.line > 0;
+    if (from_file) {  // two overrides that contradict each other stay, and are reported
+      parent.erase(spec->replaces);
+    }
+  }
+  parent.set(key, std::move(value));
+}
+
+/// Goes down `path` from `root`; lists are entered by the number of an entry.
+void set_at(const Schema& schema, Tree& root, const std::vector<std::string>& path, Tree value,
+            const Override& change) {
+  const Position position = value.position;
+  const Section* section = &schema.section("scenario");
+  Tree* parent = &root;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    const KeySpec* spec = section == nullptr ? nullptr : section->find(path[i]);
+    TreeEntry* entry = parent->find(path[i]);
+    if (spec != nullptr && spec->kind == ValueKind::kItems) {
+      Tree nothing;
+      Tree& item = entry_of(entry == nullptr ? nothing : entry->value, path[++i], change, position);
+      if (i + 1 == path.size()) {
+        item = std::move(value);
+        return;
+      }
+      section = section_of_item(schema, *spec, item);
+      parent = &item;
+      continue;
+    }
+    parent = &descend(schema, *parent, spec, path[i], position);
+    if (spec != nullptr && spec->kind == ValueKind::kValues) {
+      parent->set(join(path, i + 1), std::move(value));
+      return;
+    }
+    section = spec != nullptr && is_section_like(*spec) ? &schema.section(spec->target) : nullptr;
+  }
+  set_last(*parent, section == nullptr ? nullptr : section->find(path.back()), path.back(), std::move(value));
+}
+
+}  // namespace
+
 void apply_override(const Schema& schema, Tree& root, const Override& change) {
   const std::string source = fmt::format("--set {}={}", change.key.substr(0, 200), change.value.substr(0, 200));
   const Position position{std::make_shared<const std::string>(source), 0, 0};
@@ -135,26 +200,7 @@ void apply_override(const Schema& schema, Tree& root, const Override& change) {
   value.position = position;
   const std::vector<std::string> path = key_path(change.key, position);
   refuse_key_without_section(schema, path, change, position);
-  const Section* section = &schema.section("scenario");
-  Tree* parent = &root;
-  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    const KeySpec* spec = section == nullptr ? nullptr : section->find(path[i]);
-    parent = &descend(schema, *parent, spec, path[i], position);
-    if (spec != nullptr && spec->kind == ValueKind::kValues) {
-      parent->set(join(path, i + 1), std::move(value));
-      return;
-    }
-    section = spec != nullptr && is_section_like(*spec) ? &schema.section(spec->target) : nullptr;
-  }
-  const KeySpec* spec = section == nullptr ? nullptr : section->find(path.back());
-  if (spec != nullptr && !spec->replaces.empty()) {
-    const TreeEntry* sibling = parent->find(spec->replaces);
-    const bool from_file = sibling != nullptr && sibling->position.line > 0;
-    if (from_file) {  // two overrides that contradict each other stay, and are reported
-      parent->erase(spec->replaces);
-    }
-  }
-  parent->set(path.back(), std::move(value));
+  set_at(schema, root, path, std::move(value), change);
 }
 
 Tree overlay(const Schema& schema, const Section& section, Tree base, const Tree& changes) {

@@ -259,6 +259,35 @@ void SectionReader::fail_at(std::string_view key, const Detail& detail) const {
   fail(position.location(), path(key), detail);
 }
 
+std::vector<SectionReader> read_items(const Schema& schema, const KeySpec& spec, const Tree& value,
+                                      const std::string& path) {
+  if (value.kind != Tree::Kind::kList) {
+    fail(value.position.location(), path,
+         {value.is_null() ? "The key has no value." : "The value has the wrong type.", describe(value),
+          "a list of mappings: each line begins with \"- \""});
+  }
+  std::vector<SectionReader> readers;
+  for (std::size_t i = 0; i < value.items.size(); ++i) {
+    const Tree& item = value.items[i];
+    const std::string place = fmt::format("{}.{}", path, i);
+    const TreeEntry* kind = item.find("kind");
+    if (!spec.choices.empty() && item.is_mapping() && kind == nullptr) {
+      fail(item.position.location(), place + ".kind", {"The key \"kind\" is missing.", "", enumerate(spec.choices)});
+    }
+    const Section* section = schema.item_section(spec, kind == nullptr ? "" : kind->value.text);
+    if (section == nullptr && kind != nullptr) {
+      fail(kind->value.position.location(), place + ".kind",
+           {"There is no such kind.", describe(kind->value), enumerate(spec.choices),
+            catalog::likely_name(kind->value.text, spec.choices)});
+    }
+    if (section == nullptr) {
+      fail(item.position.location(), place, {"The value has the wrong type.", describe(item), "a mapping with `kind`"});
+    }
+    readers.emplace_back(*section, item, place);
+  }
+  return readers;
+}
+
 namespace {
 
 std::string read_path(const SectionReader& reader, const std::string& key, const std::filesystem::path& folder) {

@@ -78,6 +78,11 @@ class SectionReader {
   std::string path_;
 };
 
+/// Opens every item of a list of mappings (kItems). @throws ScenarioError: no list, an item that is no mapping, an
+/// unknown kind, and what SectionReader refuses
+[[nodiscard]] std::vector<SectionReader> read_items(const Schema& schema, const KeySpec& spec, const Tree& value,
+                                                    const std::string& path);
+
 /// "a, b and c".
 [[nodiscard]] std::string enumerate(const std::vector<std::string>& words);
 

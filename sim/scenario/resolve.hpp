@@ -36,6 +36,9 @@ struct Context {
 [[nodiscard]] Training read_training(const Context& context, const Tree& value);
 [[nodiscard]] Reference read_reference(const Context& context, const Tree& value);
 
+/// Also checks them against the cluster: nodes, devices, ports. Names of links are checked where the network is known.
+[[nodiscard]] Disturbances read_disturbances(const Context& context, const Tree& value, const Cluster& cluster);
+
 [[nodiscard]] std::string name_of(DataType type);
 [[nodiscard]] std::optional<DataType> data_type_of(const std::string& name);
 

@@ -87,6 +87,7 @@ Schema::Schema(const Plugins& plugins) : plugins_(plugins) {
   append(sections_, model_sections());
   append(sections_, hardware_sections());
   append(sections_, strategy_sections());
+  append(sections_, disturbance_sections());
   for (Section& section : sections_) {
     if (section.name == "collectives") {
       section.keys.front().choices = names_of(plugins_.collectives);
@@ -110,6 +111,14 @@ const Section& Schema::section(std::string_view name) const {
 
 const Section& Schema::plugin_section(std::string_view kind, std::string_view plugin) const {
   return section(plugin_section_name(kind, plugin));
+}
+
+const Section* Schema::item_section(const KeySpec& list, std::string_view kind) const {
+  if (list.choices.empty()) {
+    return &section(list.target);
+  }
+  const bool known = std::find(list.choices.begin(), list.choices.end(), kind) != list.choices.end();
+  return known ? &section(fmt::format("{} {}", list.target, kind)) : nullptr;
 }
 
 const std::vector<catalog::PluginInfo>& Schema::plugins(std::string_view kind) const {

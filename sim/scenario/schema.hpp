@@ -27,6 +27,9 @@ enum class ValueKind {
   kReference,  ///< a name in a YAML catalogue, a mapping with `base:` and changes, or a whole definition
   kPlugin,     ///< the name of a plug-in, or a mapping with `name:` and its parameters
   kNameList,   ///< a list of words
+  /// A list of mappings. Without `choices` each is described by the section `target`; with them, by the section
+  /// "`target` KIND", where KIND is one of the choices, given by the item's own key `kind`.
+  kItems,
   kValues,     ///< any dotted names: published figures
 };
 
@@ -41,7 +44,7 @@ struct KeySpec {
   double minimum = -1e300;
   bool minimum_excluded = false;
   double maximum = 1e300;
-  std::string target;    ///< kSection, kReference: section; kPlugin: kind of plug-in
+  std::string target;    ///< kSection, kReference, kItems: section; kPlugin: kind of plug-in
   std::string replaces;  ///< an override of this key drops that sibling (two ways to say one thing)
 };
 
@@ -64,6 +67,8 @@ class Schema {
   /// InternalError if there is none.
   [[nodiscard]] const Section& section(std::string_view name) const;
   [[nodiscard]] const Section& plugin_section(std::string_view kind, std::string_view plugin) const;
+  /// Section that describes an item of kind `kind` in a list; nullptr if there is no such kind.
+  [[nodiscard]] const Section* item_section(const KeySpec& list, std::string_view kind) const;
 
   [[nodiscard]] const std::vector<Section>& sections() const { return sections_; }
 
@@ -100,5 +105,6 @@ struct CatalogueKind {
 [[nodiscard]] std::vector<Section> model_sections();
 [[nodiscard]] std::vector<Section> hardware_sections();
 [[nodiscard]] std::vector<Section> strategy_sections();
+[[nodiscard]] std::vector<Section> disturbance_sections();
 
 }  // namespace lamina::scenario

@@ -66,6 +66,14 @@ inline KeySpec to(std::string target, KeySpec spec) {
   return spec;
 }
 
+/// A list of mappings, described by the sections "target KIND".
+inline KeySpec items(std::string target, std::vector<std::string> kinds, std::string name, std::string help) {
+  KeySpec spec = key(std::move(name), ValueKind::kItems, std::move(help));
+  spec.target = std::move(target);
+  spec.choices = std::move(kinds);
+  return spec;
+}
+
 inline KeySpec instead_of(std::string sibling, KeySpec spec) {
   spec.replaces = std::move(sibling);
   return spec;

@@ -18,6 +18,8 @@ Section scenario_section() {
        required(to("strategy", key("strategy", ValueKind::kSection, "How the work is laid out on them."))),
        with_default_text("all defaults",
                          to("simulation", key("simulation", ValueKind::kSection, "How it is simulated."))),
+       with_default_text("none", items("disturb", {"slow_device", "slow_link", "failed_port", "host_delay", "jitter"},
+                                       "disturb", "What is not as it should be in the cluster, one mapping each.")),
        with_default_text("no training time in the report",
                          to("training", key("training", ValueKind::kSection, "Length of the whole training."))),
        with_default_text("no comparison", to("reference", key("reference", ValueKind::kSection,
