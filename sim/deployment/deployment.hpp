@@ -9,15 +9,16 @@
 #include "sim/graph/operation_graph.hpp"
 #include "sim/scenario/scenario.hpp"
 
-/// The operation graph laid out on a fabric: which rank runs which program on which device, over which links each message,
-/// collective and host copy goes. Whole (one entry per rank) or folded (one entry per class): the replay cannot tell.
+/// The operation graph laid out on a fabric: which rank runs which program on which device, over which links each
+/// message, collective and host copy goes. Whole (one entry per rank) or folded (one entry per class): the replay
+/// cannot tell.
 namespace lamina::deployment {
 
 struct Link {
   fabric::LinkClass link_class = fabric::LinkClass::kPort;
-  double bandwidth = 0;        ///< bytes per second; a folded link's capacity may be divided by a common factor
+  double bandwidth = 0;         ///< bytes per second; a folded link's capacity may be divided by a common factor
   double capacity_divisor = 1;  ///< that factor: real bytes on one link = charged bytes x divisor
-  double multiplicity = 1;     ///< links of the fabric that this one stands for
+  double multiplicity = 1;      ///< links of the fabric that this one stands for
   bool never_limits = false;
   fabric::LinkId representative = fabric::kNoLink;
   std::int32_t profile = -1;  ///< into Deployment::profiles: bandwidth that changes with time
@@ -29,13 +30,13 @@ struct Profile {
   double period_s = 0;                             ///< 0: the last share lasts
 };
 
-/// Links of one kind of flow; shared by all flows of a channel, of a group's collective kind, or of a host copy direction.
+/// Links of one kind of flow; shared by all flows of a channel, of a group's collective kind, or of a host copy
+/// direction.
 struct Path {
   std::vector<collectives::LinkUse> links;  ///< `link` indexes Deployment::links
   double latency_s = 0;
   /// Time of one byte of one such flow alone on its links, at their nominal bandwidth (the mean one of a link with a
-  /// profile): largest count / bandwidth. 0:
-  /// nothing limits it. Does not change when flows are folded into one.
+  /// profile): largest count / bandwidth. 0: nothing limits it. Does not change when flows are folded into one.
   double alone_s_per_byte = 0;
 };
 
@@ -46,7 +47,7 @@ struct FlowStep {
 };
 
 struct Channel {
-  std::int32_t sender = -1;    ///< rank index in Deployment::ranks
+  std::int32_t sender = -1;  ///< rank index in Deployment::ranks
   std::int32_t receiver = -1;
   std::int32_t path = -1;
 };

@@ -58,8 +58,8 @@ report::StepDistribution step_distribution(const scenario::Scenario& scenario, c
   options.transport = scenario.simulation.transport;
   std::vector<double> times;
   for (int repeat = 0; repeat < jitter.repeats; ++repeat) {
-    options.jitter = replay::Jitter{jitter.distribution, jitter.standard_deviation, jitter.seed,
-                                    static_cast<std::uint64_t>(repeat)};
+    options.jitter =
+        replay::Jitter{jitter.distribution, jitter.standard_deviation, jitter.seed, static_cast<std::uint64_t>(repeat)};
     times.push_back(replay::replay(prepared.graph, whole.deployment, options).end_s);
   }
   std::sort(times.begin(), times.end());

@@ -41,7 +41,7 @@ struct Prepared {
   graph::OperationGraph graph;
   deployment::Deployment deployment;  ///< folded unless the scenario says otherwise
   double whole_ranks = 0;
-  std::vector<std::string> split_reasons;  ///< why ranks of one program fell into several classes
+  std::vector<std::string> split_reasons;   ///< why ranks of one program fell into several classes
   std::vector<std::string> without_effect;  ///< disturbances that touch nothing, a sentence each
 };
 

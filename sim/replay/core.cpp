@@ -15,7 +15,8 @@ constexpr std::uint32_t kDone = 0xffffffffU;
 constexpr std::uint32_t kRunning = 0xfffffffeU;
 constexpr std::uint32_t kWaiting = 0xfffffffdU;  ///< for its partner or its group
 
-// A token is an operation of a rank (of fewer than 2^30), perhaps with a bit, or a slot of transfers_ with the top bit set.
+// A token is an operation of a rank (of fewer than 2^30), perhaps with a bit, or a slot of transfers_ with the top bit
+// set.
 constexpr Token kTransferBit = Token{1} << 63U;
 constexpr Token kDelayBit = Token{1} << 62U;  ///< the operation's host delay ends
 
@@ -146,8 +147,7 @@ void Core::call_compute(Instance instance) {
 }
 
 void Core::start_compute(Instance instance) {
-  const double duration =
-      operation(instance).duration_s * deployment_.ranks[instance.rank].slowness * jitter(instance);
+  const double duration = operation(instance).duration_s * deployment_.ranks[instance.rank].slowness * jitter(instance);
   if (duration == 0) {
     complete(instance, transport_.now());
     return;

@@ -16,9 +16,9 @@ struct Options {
   double communication_slowdown = 0;
   bool record_flows = true;  ///< fill Timeline::flows
   scenario::Transport transport = scenario::Transport::kSimgrid;
-  /// Durations of compute operations, and latency and bytes of transfers, are multiplied by the factor of the operation:
-  /// of the sender for a message, of the group's first member for a collective. Wants a whole deployment.
-  std::optional<Jitter> jitter;
+  /// Durations of compute operations, and latency and bytes of transfers, are multiplied by the factor of the
+  /// operation: of the sender for a message, of the group's first member for a collective. Wants a whole deployment.
+  std::optional<Jitter> jitter = std::nullopt;
 };
 
 /// Replays the graph and returns its timeline: on SimGrid in a forked child process (SimGrid keeps one engine per

@@ -98,9 +98,10 @@ class SimgridTransport final : public Transport {
     comm->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale_))));
     comm->set_data(reinterpret_cast<void*>(slot + 1));
     flows_[slot] = {comm, token, path};
-    hold_links(path);
+    raise_links(path);
     comm->set_source(source_);
     comm->set_destination(destinations_[static_cast<std::size_t>(path)]);  // starts it
+    hold_links(path);
   }
 
   Timer start_timer(double date, Token token) override {
@@ -162,9 +163,8 @@ class SimgridTransport final : public Transport {
           if (link.profile >= 0) {
             changing[index] = static_cast<std::int32_t>(changing_.size());
             const deployment::Profile& profile = deployment.profiles[static_cast<std::size_t>(link.profile)];
-            changing_.push_back({.link = links[index],
-                                 .nominal = link.bandwidth * scale_,
-                                 .profile = LinkProfile(profile)});
+            changing_.push_back(
+                {.link = links[index], .nominal = link.bandwidth * scale_, .profile = LinkProfile(profile)});
           }
         }
         if (link.profile >= 0) {
@@ -194,6 +194,17 @@ class SimgridTransport final : public Transport {
     listener_->flow_ended(token);
   }
 
+  /// SimGrid bounds a flow for good by the bandwidths that it finds when the flow starts: they must be the nominal
+  /// ones.
+  void raise_links(std::int32_t path) {
+    if (changing_.empty()) {
+      return;
+    }
+    for (const std::size_t index : changing_of_path_[static_cast<std::size_t>(path)]) {
+      set_share(changing_[index], 1);
+    }
+  }
+
   void hold_links(std::int32_t path) {
     if (changing_.empty()) {
       return;
@@ -201,6 +212,8 @@ class SimgridTransport final : public Transport {
     for (const std::size_t index : changing_of_path_[static_cast<std::size_t>(path)]) {
       if (changing_[index].flows++ == 0) {
         follow(index);
+      } else {
+        set_share(changing_[index], changing_[index].profile.at(now()).share);
       }
     }
   }
@@ -222,13 +235,17 @@ class SimgridTransport final : public Transport {
   void follow(std::size_t index) {
     ChangingLink& link = changing_[index];
     const LinkProfile::Stretch stretch = link.profile.at(now());
-    if (stretch.share != link.share) {
-      link.share = stretch.share;
-      link.link->set_bandwidth(link.nominal * std::max(stretch.share, kStalledShare));
-    }
+    set_share(link, stretch.share);
     link.timer = nullptr;
     if (std::isfinite(stretch.until)) {
       link.timer = timer::Timer::set(stretch.until, [this, index] { follow(index); });
+    }
+  }
+
+  static void set_share(ChangingLink& link, double share) {
+    if (share != link.share) {
+      link.share = share;
+      link.link->set_bandwidth(link.nominal * std::max(share, kStalledShare));
     }
   }
 

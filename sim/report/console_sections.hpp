@@ -7,10 +7,10 @@
 /// nothing when it has nothing to say.
 namespace lamina::report {
 
-void add_title(Page& page, const Report& report);   ///< name, model, cluster, strategy
-void add_answer(Page& page, const Report& report);  ///< step time, throughput, utilisation, memory, training
+void add_title(Page& page, const Report& report);         ///< name, model, cluster, strategy
+void add_answer(Page& page, const Report& report);        ///< step time, throughput, utilisation, memory, training
 void add_disturbances(Page& page, const Report& report);  ///< what is wrong with the cluster; times with jitter
-void add_times(Page& page, const Report& report);   ///< where the step time goes, per role
+void add_times(Page& page, const Report& report);         ///< where the step time goes, per role
 void add_critical_path(Page& page, const Report& report);
 void add_network(Page& page, const Report& report);    ///< one row per link class
 void add_memory(Page& page, const Report& report);     ///< breakdown of the fullest role

@@ -132,8 +132,8 @@ Json distribution_of(const Report& report) {
     return nullptr;
   }
   const StepDistribution& times = *report.distribution;
-  return Json{{"repeats", times.repeats},         {"mean_s", number(times.mean_s)},   {"p50_s", number(times.p50_s)},
-              {"p99_s", number(times.p99_s)},     {"least_s", number(times.least_s)}, {"most_s", number(times.most_s)}};
+  return Json{{"repeats", times.repeats},     {"mean_s", number(times.mean_s)},   {"p50_s", number(times.p50_s)},
+              {"p99_s", number(times.p99_s)}, {"least_s", number(times.least_s)}, {"most_s", number(times.most_s)}};
 }
 
 Json roles_of(const Report& report) {

@@ -72,8 +72,8 @@ void add_slow_device(const SectionReader& reader, const Cluster& cluster, Distur
 }
 
 std::vector<BandwidthChange> read_profile(const Context& context, const SectionReader& reader) {
-  const auto items = read_items(context.schema, *reader.section().find("profile"), *reader.value("profile"),
-                                reader.path("profile"));
+  const auto items =
+      read_items(context.schema, *reader.section().find("profile"), *reader.value("profile"), reader.path("profile"));
   std::vector<BandwidthChange> profile;
   for (const SectionReader& item : items) {
     const auto at = item.quantity<Seconds>("at");
@@ -185,8 +185,8 @@ void add_jitter(const SectionReader& reader, Disturbances& into) {
     fail_twice(reader, "The kind jitter");
   }
   Jitter jitter;
-  jitter.distribution = reader.text("distribution") == "exponential" ? JitterDistribution::kExponential
-                                                                     : JitterDistribution::kLogNormal;
+  jitter.distribution =
+      reader.text("distribution") == "exponential" ? JitterDistribution::kExponential : JitterDistribution::kLogNormal;
   jitter.standard_deviation = reader.number("standard_deviation");
   jitter.seed = static_cast<std::uint64_t>(reader.large_integer("seed"));
   jitter.repeats = reader.integer("repeats");

@@ -30,7 +30,7 @@ enum class ValueKind {
   /// A list of mappings. Without `choices` each is described by the section `target`; with them, by the section
   /// "`target` KIND", where KIND is one of the choices, given by the item's own key `kind`.
   kItems,
-  kValues,     ///< any dotted names: published figures
+  kValues,  ///< any dotted names: published figures
 };
 
 struct KeySpec {

@@ -21,13 +21,14 @@ KeySpec device(std::string without_node) {
 }
 
 Section slow_device() {
-  return {"disturb slow_device",
-          "disturb: slow_device",
-          "A device, or all devices of a node, that compute more slowly.",
-          "",
-          {kind(), node(), device("all of `node`"),
-           required(positive(between(0, 1e6, key("factor", ValueKind::kNumber,
-                                                 "Compute takes this many times as long; below 1: faster."))))}};
+  return {
+      "disturb slow_device",
+      "disturb: slow_device",
+      "A device, or all devices of a node, that compute more slowly.",
+      "",
+      {kind(), node(), device("all of `node`"),
+       required(positive(between(
+           0, 1e6, key("factor", ValueKind::kNumber, "Compute takes this many times as long; below 1: faster."))))}};
 }
 
 Section slow_link() {
@@ -42,15 +43,16 @@ Section slow_link() {
                                          "Name of one link, one direction: `node 3 port 1 up`, `leaf 2 up`, `device 12 "
                                          "to domain switch`; `lamina explain` prints the names of a scenario.")),
            with_default_text("exactly one of share and profile",
-                             instead_of("profile", between(1e-6, 1, key("share", ValueKind::kNumber,
-                                                                     "Share of the bandwidth that is left all the "
-                                                                     "time.")))),
+                             instead_of("profile", between(1e-6, 1,
+                                                           key("share", ValueKind::kNumber,
+                                                               "Share of the bandwidth that is left all the "
+                                                               "time.")))),
            with_default_text("exactly one of share and profile",
                              instead_of("share", items("disturb profile", {}, "profile",
                                                        "Shares of the bandwidth over time; the first is from `0 s`."))),
-           with_default_text("the last share lasts",
-                             positive(key("period", ValueKind::kSeconds,
-                                          "The profile starts again after this: a flapping link.")))}};
+           with_default_text(
+               "the last share lasts",
+               positive(key("period", ValueKind::kSeconds, "The profile starts again after this: a flapping link.")))}};
 }
 
 Section profile() {
@@ -59,8 +61,9 @@ Section profile() {
           "",
           "",
           {required(not_negative(key("at", ValueKind::kSeconds, "Time from the start of the step."))),
-           required(between(0, 1, key("share", ValueKind::kNumber,
-                                      "Share of the bandwidth from then on; 0: nothing passes, else at least 1e-6.")))}};
+           required(between(0, 1,
+                            key("share", ValueKind::kNumber,
+                                "Share of the bandwidth from then on; 0: nothing passes, else at least 1e-6.")))}};
 }
 
 Section failed_port() {
@@ -79,8 +82,9 @@ Section host_delay() {
           "",
           {kind(), node(), required(device("")),
            required(positive(between(0, 1e6, key("delay", ValueKind::kSeconds, "Length of one stall.")))),
-           with_default("1", between(1, 1e9, key("every", ValueKind::kInteger,
-                                                 "The stall comes before every n-th compute operation.")))}};
+           with_default("1", between(1, 1e9,
+                                     key("every", ValueKind::kInteger,
+                                         "The stall comes before every n-th compute operation.")))}};
 }
 
 Section jitter() {
@@ -94,8 +98,8 @@ Section jitter() {
                         one_of({"log_normal", "exponential"},
                                key("distribution", ValueKind::kChoice,
                                    "Of the factor. `log_normal`: mean 1. `exponential`: 1 plus an exponential tail."))),
-           required(positive(between(0, 10, key("standard_deviation", ValueKind::kNumber,
-                                                "Of the factor: 0.05 is 5 % of the duration.")))),
+           required(positive(between(
+               0, 10, key("standard_deviation", ValueKind::kNumber, "Of the factor: 0.05 is 5 % of the duration.")))),
            with_default("1", between(0, 9e15, key("seed", ValueKind::kInteger, "Equal seeds give equal results."))),
            with_default("20", between(1, 10000, key("repeats", ValueKind::kInteger, "Steps that are simulated.")))}};
 }

@@ -1,5 +1,5 @@
-// Folded and whole replays must agree on every operation also when something is wrong with the cluster, and what is wrong
-// must always be seen.
+// Folded and whole replays must agree on every operation also when something is wrong with the cluster, and what is
+// wrong must always be seen.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -91,8 +91,8 @@ TEST_P(DisturbedScenario, FoldedAndWholeReplayAgreeOnEveryOperation) {
   scenario::Scenario scenario = tests::random_scenario(random);
   tests::add_random_disturbances(random, step_of(scenario), scenario);
   const Replays replays = replay_both(scenario);
-  EXPECT_LT(difference(replays), kTolerance) << replays.folding.folded.ranks.size() << " classes of "
-                                             << replays.whole.spans.size() << " ranks";
+  EXPECT_LT(difference(replays), kTolerance)
+      << replays.folding.folded.ranks.size() << " classes of " << replays.whole.spans.size() << " ranks";
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, DisturbedScenario, ::testing::Range(1U, 61U));
@@ -135,8 +135,8 @@ TEST_P(PlantedAsymmetry, IsSeenByTheFoldedReplayExactlyWhenTheWholeOneSeesIt) {
     if (!on_rank) {
       continue;
     }
-    const int device = kind == 0 ? disturbed.disturbances.slow_devices[0].first_device
-                                 : disturbed.disturbances.host_delays[0].device;
+    const int device =
+        kind == 0 ? disturbed.disturbances.slow_devices[0].first_device : disturbed.disturbances.host_delays[0].device;
     const auto touched = std::find_if(before.folding.folded.ranks.begin(), before.folding.folded.ranks.end(),
                                       [&](const auto& rank) { return rank.device == device; });
     const bool had_equals = touched == before.folding.folded.ranks.end() || touched->multiplicity > 1;

@@ -63,8 +63,9 @@ TEST(FailedPort, EndsWithAReasonWhenANodeOfTheLayoutHasNoPortLeft) {
   EXPECT_TRUE(change_fabric(network_of(scenario), scenario).has_value());
 }
 
-// Two planes: ports 0 and 1 on the first, 2 and 3 on the second. Device 7 of node 1 loses port 3 and goes round to port 0
-// of the other plane, so that what comes from device 3 (port 3) must leave node 0 by a device with a port on that plane.
+// Two planes: ports 0 and 1 on the first, 2 and 3 on the second. Device 7 of node 1 loses port 3 and goes round to port
+// 0 of the other plane, so that what comes from device 3 (port 3) must leave node 0 by a device with a port on that
+// plane.
 TEST(FailedPort, OnAnotherPlaneIsReachedThroughADeviceOfTheSendersNode) {
   scenario::Scenario scenario = on_planes(2);
   const fabric::Fabric before = network_of(scenario);
@@ -79,14 +80,15 @@ TEST(FailedPort, OnAnotherPlaneIsReachedThroughADeviceOfTheSendersNode) {
   EXPECT_EQ(route.back(), "node 1 port 0 down");
 }
 
-// Node 1 has the first plane only, node 0 the second only... for one of its devices: the data changes device where it can.
+// Node 1 has the first plane only, node 0 the second only... for one of its devices: the data changes device where it
+// can.
 TEST(FailedPort, EveryPairOfDevicesOfNodesWithACommonPlaneHasARoute) {
   for (const int planes : {1, 2, 4}) {
     scenario::Scenario scenario = on_planes(planes);
-    scenario.disturbances.failed_ports = {{0, 0}, {1, 3}, {2, 1}, {2, 2}, {3, 3}, {3, 0}};
+    scenario.disturbances.failed_ports = {{0, 0}, {1, 3}, {2, 1}, {2, 2}, {3, 3}, {3, 1}};
     const fabric::Fabric fabric = change_fabric(network_of(scenario), scenario).value();
     const std::set<std::string> gone = {"node 0 port 0", "node 1 port 3", "node 2 port 1",
-                                        "node 2 port 2", "node 3 port 3", "node 3 port 0"};
+                                        "node 2 port 2", "node 3 port 3", "node 3 port 1"};
     for (int from = 0; from < 16; ++from) {
       for (int to = 0; to < 16; ++to) {
         if (from == to) {

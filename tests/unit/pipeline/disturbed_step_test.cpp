@@ -35,8 +35,8 @@ TEST(DisturbedStep, WaitsForTheHostAsOftenAsSaid) {
     computations += operation.kind == graph::OperationKind::kCompute ? 1 : 0;
   }
   scenario.disturbances.host_delays = {{0, Seconds(1e-3), 4}};
-  EXPECT_NEAR(result_of(scenario).report.step_s,
-              nominal.report.step_s + 1e-3 * static_cast<double>(computations / 4), 1e-12);
+  EXPECT_NEAR(result_of(scenario).report.step_s, nominal.report.step_s + 1e-3 * static_cast<double>(computations / 4),
+              1e-12);
 }
 
 /// A pipeline of two nodes with two devices and ports each; messages of 1 GB that take far longer than compute.
@@ -58,9 +58,9 @@ scenario::Scenario two_nodes() {
 TEST(DisturbedStep, HasHalfTheBandwidthWhenTwoDevicesShareThePortThatIsLeft) {
   scenario::Scenario scenario = two_nodes();
   const double nominal = result_of(scenario).report.step_s;
-  EXPECT_NEAR(nominal, 20 + 6e-3, 1e-6);
+  EXPECT_NEAR(nominal, 20 + 6e-3, 1e-4);
   scenario.disturbances.failed_ports = {{1, 0}};
-  EXPECT_NEAR(result_of(scenario).report.step_s, 40 + 6e-3, 1e-6);
+  EXPECT_NEAR(result_of(scenario).report.step_s, 40 + 6e-3, 1e-4);
 }
 
 // The whole port of one replica is at a quarter: its two messages take four times as long.
@@ -72,7 +72,7 @@ TEST(DisturbedStep, WaitsForASlowPortInBothDirections) {
   slow.profile = {{Seconds(0), 0.25}};
   scenario.disturbances.slow_links = {slow};
   const Result result = result_of(scenario);
-  EXPECT_NEAR(result.report.step_s, 80 + 6e-3, 1e-5);
+  EXPECT_NEAR(result.report.step_s, 80 + 6e-3, 1e-4);
   EXPECT_THAT(result.prepared.split_reasons, Contains(HasSubstr("link share over time")));
 }
 
@@ -86,7 +86,7 @@ TEST(DisturbedStep, CountsTheMeanShareOfALinkWithoutContention) {
   slow.profile = {{Seconds(0), 1}, {Seconds(0.5), 0}};
   slow.period = Seconds(1);
   scenario.disturbances.slow_links = {slow};
-  EXPECT_NEAR(result_of(scenario).report.step_s, 40 + 6e-3, 1e-5);
+  EXPECT_NEAR(result_of(scenario).report.step_s, 40 + 6e-3, 1e-4);
 }
 
 TEST(DisturbedStep, SaysWhatHasNoEffect) {

@@ -58,6 +58,12 @@ TEST(LinkOverTime, HasChangedBeforeAFlowThatStartsLater) {
   EXPECT_NEAR(end_of(changing_link(profile({{0, 1}, {0.6, 0.5}}), 1e9, 10)), 12, 1e-8);
 }
 
+// 0.1e9 B in the first second, the rest at full rate: a flow must not keep the pace at which it started.
+TEST(LinkOverTime, SpeedsUpAFlowThatStartedSlowly) {
+  EXPECT_NEAR(end_of(changing_link(profile({{0, 0.1}, {1, 1}}), 1e9)), 1.9, 1e-9);
+  EXPECT_NEAR(end_of(changing_link(profile({{0, 0}, {1, 1}}), 1e9)), 2, 1e-9);
+}
+
 // Down from 0.5 s to 3 s: half of the bytes before, half after.
 TEST(LinkOverTime, StallsFlowsWhileNothingPasses) {
   EXPECT_NEAR(end_of(changing_link(profile({{0, 1}, {0.5, 0}, {3, 1}}), 1e9)), 3.5, 1e-9);
@@ -157,7 +163,8 @@ TEST(HostDelay, IsNotStretchedByTheSpeedOfTheDeviceAndHitsEmptyOperationsToo) {
 TEST(HostDelay, MustBeATimeAndAPositiveNumber) {
   for (const auto& [delay, every] : std::vector<std::pair<double, int>>{{-1, 1}, {std::nan(""), 1}, {1, 0}}) {
     Scene scene;
-    scene.compute(scene.rank(), scene.stream(0), 1);
+    const int rank = scene.rank();
+    scene.compute(rank, scene.stream(rank), 1);
     scene.deployment.ranks[0].host_delay_s = delay;
     scene.deployment.ranks[0].host_delay_every = every;
     EXPECT_THROW((void)scene.run(), error::InternalError);

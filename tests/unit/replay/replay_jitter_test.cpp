@@ -26,7 +26,8 @@ std::vector<double> draw(Jitter jitter) {
   std::vector<double> factors;
   for (int i = 0; i < 100'000; ++i) {
     jitter.repeat = static_cast<std::uint64_t>(i % 10);
-    factors.push_back(factor_of(jitter, rank_of(i / 10 % 4, i / 40 % 5, i / 200 % 2), static_cast<std::uint32_t>(i / 400)));
+    factors.push_back(
+        factor_of(jitter, rank_of(i / 10 % 4, i / 40 % 5, i / 200 % 2), static_cast<std::uint32_t>(i / 400)));
   }
   return factors;
 }
@@ -127,7 +128,8 @@ TEST(Jitter, TakesTheFactorOfTheFirstMemberForACollective) {
   group.steps[static_cast<std::size_t>(graph::CollectiveKind::kAllReduce)] = {{path, 2.0}};
   Options options;
   options.jitter = Jitter{.standard_deviation = 0.3};
-  EXPECT_NEAR(scene.run(options).end_s, 2 * factor_of(*options.jitter, scene.deployment.ranks[Scene::index(a)], 0), 1e-9);
+  EXPECT_NEAR(scene.run(options).end_s, 2 * factor_of(*options.jitter, scene.deployment.ranks[Scene::index(a)], 0),
+              1e-9);
 }
 
 }  // namespace

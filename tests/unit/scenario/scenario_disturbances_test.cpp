@@ -117,8 +117,8 @@ TEST(ScenarioDisturbances, MustBeAList) {
 }
 
 TEST(ScenarioDisturbances, AreChangedByTheirNumber) {
-  const std::string text = disturbed(
-      "  - {kind: slow_device, node: 1, factor: 2}\n  - {kind: slow_link, node: 1, port: 0, share: 0.5}\n");
+  const std::string text =
+      disturbed("  - {kind: slow_device, node: 1, factor: 2}\n  - {kind: slow_link, node: 1, port: 0, share: 0.5}\n");
   EXPECT_EQ(load(text, {{"disturb.0.factor", "3"}}).disturbances.slow_devices.at(0).factor, 3);
   // One of two ways to say how fast the link is takes the place of the other.
   EXPECT_EQ(load(text, {{"disturb.1.profile", "[{at: 0 s, share: 1}, {at: 1 s, share: 0.5}]"}})
