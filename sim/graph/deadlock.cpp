@@ -35,6 +35,45 @@ std::vector<std::uint32_t> contract(const OperationGraph& graph) {
   return leader;
 }
 
+/// Whether everything can run: takes away, again and again, what waits for nothing.
+bool runs_to_the_end(const OperationGraph& graph, const std::vector<std::uint32_t>& leader) {
+  const auto count = static_cast<std::uint32_t>(graph.size());
+  std::vector<std::uint32_t> waits(count, 0);            // of a leader: edges into its members
+  std::vector<std::uint32_t> next_member(count, count);  // a list of those that a leader stands for
+  for (std::uint32_t vertex = 0; vertex < count; ++vertex) {
+    if (leader[vertex] != vertex) {
+      next_member[vertex] = next_member[leader[vertex]];
+      next_member[leader[vertex]] = vertex;
+    }
+    const auto [begin, end] = out_edges(vertex, graph.edges);
+    for (auto edge = begin; edge != end; ++edge) {
+      ++waits[leader[target(*edge, graph.edges)]];
+    }
+  }
+  std::vector<std::uint32_t> ready;
+  for (std::uint32_t vertex = 0; vertex < count; ++vertex) {
+    if (leader[vertex] == vertex && waits[vertex] == 0) {
+      ready.push_back(vertex);
+    }
+  }
+  std::uint32_t done = 0;
+  while (!ready.empty()) {
+    const std::uint32_t first = ready.back();
+    ready.pop_back();
+    for (std::uint32_t member = first; member != count; member = next_member[member]) {
+      ++done;
+      const auto [begin, end] = out_edges(member, graph.edges);
+      for (auto edge = begin; edge != end; ++edge) {
+        const std::uint32_t after = leader[target(*edge, graph.edges)];
+        if (--waits[after] == 0) {
+          ready.push_back(after);
+        }
+      }
+    }
+  }
+  return done == count;
+}
+
 struct CycleFound {
   std::vector<std::uint32_t> cycle;
 };
@@ -68,6 +107,9 @@ class CycleVisitor : public boost::default_dfs_visitor {
 
 std::string find_deadlock(const OperationGraph& graph) {
   const std::vector<std::uint32_t> leader = contract(graph);
+  if (runs_to_the_end(graph, leader)) {
+    return "";
+  }
   std::vector<Edge> edges;
   edges.reserve(num_edges(graph.edges));
   for (std::uint32_t vertex = 0; vertex < graph.size(); ++vertex) {

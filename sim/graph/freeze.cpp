@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -13,29 +14,52 @@ using Edge = std::pair<std::uint32_t, std::uint32_t>;
 
 constexpr std::uint32_t kNone = OperationGraph::kNoPartner;
 
-/// Stream order and dependencies of one program as global edges, sorted by source, each once.
-void append_edges(const Program& program, std::uint32_t first, std::vector<Edge>& edges) {
-  const auto start = static_cast<std::ptrdiff_t>(edges.size());
+/// [operation] the one behind it in its stream; kNone: the last, or the stream is not in order.
+std::vector<std::uint32_t> next_in_stream(const Program& program) {
+  std::vector<std::uint32_t> next(program.operations.size(), kNone);
   std::vector<std::uint32_t> last(program.streams.size(), kNone);
   for (std::uint32_t i = 0; i < program.operations.size(); ++i) {
     const std::uint16_t stream = program.operations[i].stream;
     if (!program.streams[stream].in_order) {
       continue;
     }
-    std::uint32_t& before = last[stream];
-    if (before != kNone) {
-      edges.emplace_back(first + before, first + i);
+    if (last[stream] != kNone) {
+      next[last[stream]] = i;
     }
-    before = i;
+    last[stream] = i;
   }
+  return next;
+}
+
+/// Stream order and dependencies of one program as global edges, sorted by source, each once.
+void append_edges(const Program& program, std::uint32_t first, std::vector<Edge>& edges) {
+  const std::size_t count = program.operations.size();
+  std::vector<std::uint32_t> begin(count + 1, 0);  // of the dependencies of each operation, sorted by counting
   for (const auto& [before, after] : program.dependencies) {
-    if (before == after || before >= program.operations.size() || after >= program.operations.size()) {
+    if (before == after || before >= count || after >= count) {
       throw error::InternalError(fmt::format("dependency {} -> {} is not one", before, after));
     }
-    edges.emplace_back(first + before, first + after);
+    ++begin[before + 1];
   }
-  std::sort(edges.begin() + start, edges.end());
-  edges.erase(std::unique(edges.begin() + start, edges.end()), edges.end());
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<std::uint32_t> after_of(program.dependencies.size());
+  std::vector<std::uint32_t> position(begin.begin(), begin.end() - 1);
+  for (const auto& [before, after] : program.dependencies) {
+    after_of[position[before]++] = after;
+  }
+  const std::vector<std::uint32_t> next = next_in_stream(program);
+  std::vector<std::uint32_t> targets;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    targets.assign(after_of.begin() + begin[i], after_of.begin() + begin[i + 1]);
+    if (next[i] != kNone) {
+      targets.push_back(next[i]);
+    }
+    std::sort(targets.begin(), targets.end());
+    targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
+    for (const std::uint32_t after : targets) {
+      edges.emplace_back(first + i, first + after);
+    }
+  }
 }
 
 /// Operations of each channel, in stream order.
@@ -90,6 +114,10 @@ OperationGraph freeze(std::vector<Program> programs) {
   graph.programs = std::move(programs);
   std::uint32_t total = 0;
   std::vector<Edge> edges;
+  edges.reserve(std::accumulate(graph.programs.begin(), graph.programs.end(), std::size_t{0},
+                                [](std::size_t sum, const Program& program) {
+                                  return sum + program.operations.size() + program.dependencies.size();
+                                }));
   std::vector<std::vector<std::vector<std::uint32_t>>> by_channel;
   for (const Program& program : graph.programs) {
     graph.first_vertex.push_back(total);

@@ -30,14 +30,25 @@ bool RoleLowering::recomputes(const Task& task) const {
   return is_layer && backward && strategy_.recompute != scenario::Recompute::kNone;
 }
 
-void RoleLowering::compute(int index) {
-  const Task& task = role_.tasks[static_cast<std::size_t>(index)];
-  const bool received = receive_.contains({task.stage, task.micro_batch, task.type != ActionType::kForward});
+/// Messages came in slices, of which the tensor group makes the whole again.
+bool RoleLowering::gathers_input(const Task& task) const {
+  const bool received = receive_.find(task.stage, task.micro_batch, task.type != ActionType::kForward) != kNoOperation;
   const bool gathers = strategy_.tensor_parallel > 1 && strategy_.sliced_sends && !strategy_.sequence_parallel &&
                        !scenario_.model.custom && task.type != ActionType::kWeightGradient;
-  if (task.first_of_action && received && gathers) {
+  return task.first_of_action && received && gathers;
+}
+
+void RoleLowering::compute(int index) {
+  const Task& task = role_.tasks[static_cast<std::size_t>(index)];
+  if (gathers_input(task)) {
     add_tensor_collective(task, CollectiveKind::kAllGather, -1, work_.message.value());
   }
+  compute_blocks(task);
+  first_operation_[static_cast<std::size_t>(index)] = task_first_;
+  last_operation_[static_cast<std::size_t>(index)] = builder_.last_compute();
+}
+
+void RoleLowering::compute_blocks(const Task& task) {
   if (task.type == ActionType::kForward) {
     forward_blocks(task, Phase::kForward);
   } else {
@@ -46,8 +57,6 @@ void RoleLowering::compute(int index) {
     }
     backward_blocks(task);
   }
-  first_operation_[static_cast<std::size_t>(index)] = task_first_;
-  last_operation_[static_cast<std::size_t>(index)] = builder_.last_compute();
 }
 
 void RoleLowering::forward_blocks(const Task& task, Phase phase) {
@@ -126,6 +135,11 @@ void RoleLowering::backward_blocks(const Task& task) {
 }
 
 void RoleLowering::add_compute(const Task& task, Phase phase, int block, double duration_s, double flops) {
+  if (tensor_times_ != nullptr) {
+    merged_.duration_s += duration_s;
+    merged_.flops += flops;
+    return;
+  }
   graph::Operation compute = operation(OperationKind::kCompute, phase, task);
   compute.block = static_cast<std::int16_t>(block);
   compute.duration_s = duration_s;
@@ -138,6 +152,10 @@ void RoleLowering::add_compute(const Task& task, Phase phase, int block, double 
 
 /// Tensor collectives are synchronous, as in Megatron-LM: they stand on the compute stream.
 void RoleLowering::add_tensor_collective(const Task& task, CollectiveKind kind, int block, double bytes) {
+  if (tensor_times_ != nullptr) {
+    merged_.duration_s += (*tensor_times_)[static_cast<std::size_t>(kind)].seconds(bytes);
+    return;
+  }
   graph::Operation collective = operation(OperationKind::kCollective, Phase::kTensor, task);
   collective.traffic = graph::Traffic::kTensor;
   collective.collective = kind;
@@ -160,36 +178,43 @@ double RoleLowering::transient_bytes(const Task& task) const {
   return std::max(0.0, unit.cost->working_set.value() - unit.cost->checkpoint.value());
 }
 
+/// From an input gradient to its weight gradient the operands of the latter stay, in the checkpoint and beside it.
+RoleLowering::TaskMemory RoleLowering::memory_of(const Task& task) const {
+  const model::LayerCost& cost = *role_.units[static_cast<std::size_t>(task.unit)].cost;
+  const bool ends_split = task.type == ActionType::kWeightGradient;
+  const bool begins_split = task.type == ActionType::kInputGradient;
+  const double kept = cost.checkpoint.value();
+  const double operands = ends_split || begins_split ? cost.weight_gradient_operands.value() : 0;
+  const double operands_in_checkpoint = std::min(kept, operands);
+  const double operands_beside = operands - operands_in_checkpoint;
+  const double transient = std::max(transient_bytes(task), operands_beside);
+  TaskMemory memory;
+  memory.transient_taken = ends_split ? 0 : transient;
+  memory.transient_returned = ends_split ? operands_beside : transient - (begins_split ? operands_beside : 0);
+  if (task.type == ActionType::kForward) {
+    memory.checkpoint_taken = kept;
+  } else {
+    memory.checkpoint_returned =
+        ends_split ? operands_in_checkpoint : kept - (begins_split ? operands_in_checkpoint : 0);
+  }
+  return memory;
+}
+
 void RoleLowering::account_memory(int index) {
   const Task& task = role_.tasks[static_cast<std::size_t>(index)];
   const OperationId first = first_operation_[static_cast<std::size_t>(index)];
   const OperationId last = last_operation_[static_cast<std::size_t>(index)];
-  const model::LayerCost& cost = *role_.units[static_cast<std::size_t>(task.unit)].cost;
-  const double kept = cost.checkpoint.value();
-  // From an input gradient to its weight gradient the operands of the latter stay, in the checkpoint and beside it.
-  const bool split = task.type == ActionType::kInputGradient || task.type == ActionType::kWeightGradient;
-  const double operands = split ? cost.weight_gradient_operands.value() : 0;
-  const double operands_in_checkpoint = std::min(kept, operands);
-  const double operands_beside = operands - operands_in_checkpoint;
-  const double transient = std::max(transient_bytes(task), operands_beside);
-  const bool backward = task.type != ActionType::kForward;
+  const TaskMemory memory = memory_of(task);
+  builder_.take(first, false, MemoryCategory::kWorkingSet, memory.transient_taken);
   if (task.type != ActionType::kWeightGradient) {
-    builder_.take(first, false, MemoryCategory::kWorkingSet, transient);
-    const auto received = receive_.find({task.stage, task.micro_batch, backward});
-    if (task.first_of_action && received != receive_.end()) {
+    const bool backward = task.type != ActionType::kForward;
+    if (task.first_of_action && receive_.find(task.stage, task.micro_batch, backward) != kNoOperation) {
       builder_.give_back(last, true, MemoryCategory::kBuffers, message_bytes());
     }
   }
-  const bool ends_split = task.type == ActionType::kWeightGradient;
-  const bool begins_split = task.type == ActionType::kInputGradient;
-  builder_.give_back(last, true, MemoryCategory::kWorkingSet,
-                     ends_split ? operands_beside : transient - (begins_split ? operands_beside : 0));
-  if (task.type == ActionType::kForward) {
-    builder_.take(first, false, MemoryCategory::kCheckpoints, kept);
-  } else {
-    builder_.give_back(last, true, MemoryCategory::kCheckpoints,
-                       ends_split ? operands_in_checkpoint : kept - (begins_split ? operands_in_checkpoint : 0));
-  }
+  builder_.give_back(last, true, MemoryCategory::kWorkingSet, memory.transient_returned);
+  builder_.take(first, false, MemoryCategory::kCheckpoints, memory.checkpoint_taken);
+  builder_.give_back(last, true, MemoryCategory::kCheckpoints, memory.checkpoint_returned);
 }
 
 bool RoleLowering::offloads_checkpoint(const Task& task) const {

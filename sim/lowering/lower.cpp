@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/lowering/coarse.hpp"
 #include "sim/lowering/communication_gaps.hpp"
 #include "sim/lowering/messages.hpp"
 #include "sim/lowering/partition.hpp"
@@ -73,11 +74,12 @@ error::Infeasible cannot_run(const scenario::Strategy& strategy, const std::stri
                       name_of(strategy.point_to_point), why)};
 }
 
-}  // namespace
-
-tl::expected<graph::OperationGraph, error::Infeasible> lower(const scenario::Scenario& scenario,
-                                                             const model::WorkModel& work,
-                                                             const schedules::ScheduleTable& table) {
+/// The programs that `lower_role` writes for each pipeline rank.
+template <class LowerRole>
+tl::expected<std::vector<graph::Program>, error::Infeasible> programs_of(const scenario::Scenario& scenario,
+                                                                         const model::WorkModel& work,
+                                                                         const schedules::ScheduleTable& table,
+                                                                         LowerRole lower_role) {
   const scenario::Strategy& strategy = scenario.strategy;
   const int ranks = strategy.pipeline_parallel;
   if (static_cast<int>(table.actions.size()) != ranks) {
@@ -97,13 +99,34 @@ tl::expected<graph::OperationGraph, error::Infeasible> lower(const scenario::Sce
   std::vector<graph::Program> programs;
   programs.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    programs.push_back(RoleLowering(scenario, work, table, edges, rows, rank).lower());
+    RoleLowering role(scenario, work, table, edges, rows, rank);
+    programs.push_back(lower_role(role, rank));
   }
-  graph::OperationGraph graph = graph::freeze(std::move(programs));
+  return programs;
+}
+
+}  // namespace
+
+tl::expected<graph::OperationGraph, error::Infeasible> lower(const scenario::Scenario& scenario,
+                                                             const model::WorkModel& work,
+                                                             const schedules::ScheduleTable& table) {
+  auto programs = programs_of(scenario, work, table, [](RoleLowering& role, int /*rank*/) { return role.lower(); });
+  if (!programs) {
+    return tl::unexpected(std::move(programs.error()));
+  }
+  graph::OperationGraph graph = graph::freeze(std::move(*programs));
   if (const std::string deadlock = graph::find_deadlock(graph); !deadlock.empty()) {
-    return tl::unexpected(cannot_run(strategy, "a deadlock: " + deadlock));
+    return tl::unexpected(cannot_run(scenario.strategy, "a deadlock: " + deadlock));
   }
   return graph;
+}
+
+tl::expected<std::vector<graph::Program>, error::Infeasible> lower_coarse(
+    const scenario::Scenario& scenario, const model::WorkModel& work, const schedules::ScheduleTable& table,
+    const std::vector<TensorTimes>& tensor_times) {
+  return programs_of(scenario, work, table, [&](RoleLowering& role, int rank) {
+    return role.lower_coarse(tensor_times.at(static_cast<std::size_t>(rank)));
+  });
 }
 
 }  // namespace lamina::lowering

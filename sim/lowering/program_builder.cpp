@@ -1,5 +1,7 @@
 #include "sim/lowering/program_builder.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace lamina::lowering {
@@ -35,12 +37,20 @@ ProgramBuilder::ProgramBuilder() {
 }
 
 std::uint16_t ProgramBuilder::stream(graph::StreamKind kind, int peer, bool gradients) {
-  const auto next = static_cast<std::uint16_t>(program_.streams.size());
-  const auto [entry, is_new] = streams_.try_emplace({kind, {peer, gradients}}, next);
-  if (is_new) {
+  const StreamKey key{kind, peer, gradients};
+  const auto known = std::find(streams_.begin(), streams_.end(), key);
+  const auto index = static_cast<std::uint16_t>(known - streams_.begin());
+  if (known == streams_.end()) {
+    streams_.push_back(key);
     program_.streams.push_back({kind, stream_name(kind, peer, gradients)});
   }
-  return entry->second;
+  return index;
+}
+
+void ProgramBuilder::reserve(std::size_t operations, std::size_t memory_effects, std::size_t dependencies) {
+  program_.operations.reserve(operations);
+  program_.memory_effects.reserve(memory_effects);
+  program_.dependencies.reserve(dependencies);
 }
 
 OperationId ProgramBuilder::add(const graph::Operation& operation) {

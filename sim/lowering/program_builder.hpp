@@ -1,9 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
-#include <utility>
+#include <vector>
 
 #include "sim/graph/operation_graph.hpp"
 
@@ -33,6 +32,9 @@ class ProgramBuilder {
   /// Adds an end of a channel and returns its index.
   std::uint16_t add_channel(const graph::Channel& channel);
 
+  /// Room for what is to come.
+  void reserve(std::size_t operations, std::size_t memory_effects, std::size_t dependencies);
+
   [[nodiscard]] graph::Program& program() { return program_; }
 
   [[nodiscard]] OperationId last_compute() const { return last_compute_; }
@@ -41,8 +43,16 @@ class ProgramBuilder {
   void hold_compute_for(OperationId before) { pending_.push_back(before); }
 
  private:
+  /// Which stream is which, by index; a program has a handful.
+  struct StreamKey {
+    graph::StreamKind kind = graph::StreamKind::kCompute;
+    int peer = -1;
+    bool gradients = false;
+    bool operator==(const StreamKey&) const = default;
+  };
+
   graph::Program program_;
-  std::map<std::pair<graph::StreamKind, std::pair<int, bool>>, std::uint16_t> streams_;
+  std::vector<StreamKey> streams_;
   OperationId last_compute_ = kNoOperation;
   std::vector<OperationId> pending_;
 };

@@ -22,7 +22,9 @@ RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::Work
       table_(table),
       edges_(edges),
       rank_(rank),
-      role_(tasks_of(scenario.strategy, table, rank, work)) {
+      role_(tasks_of(scenario.strategy, table, rank, work)),
+      receive_(table, rank),
+      done_(table, rank) {
   const auto index = static_cast<std::size_t>(rank);
   message_gaps_ = rows.messages.empty() ? CommunicationGaps{} : communication_gaps(rows.messages[index]);
   sharding_gaps_ = rows.sharding.empty() ? CommunicationGaps{} : communication_gaps(rows.sharding[index]);
@@ -100,7 +102,7 @@ void RoleLowering::wait_for_inputs(const Task& task) {
   const schedules::Stage& stage = table_.stages[static_cast<std::size_t>(task.stage)];
   const bool gradients = task.type != ActionType::kForward;
   const int source = gradients ? stage.next : stage.previous;
-  if (gradients && !done_.contains({task.stage, task.micro_batch, false})) {
+  if (gradients && done_.find(task.stage, task.micro_batch, false) == kNoOperation) {
     throw error::InternalError(
         fmt::format("schedule: rank {} runs the backward of stage {}, micro-batch {} before its "
                     "forward",
@@ -109,12 +111,12 @@ void RoleLowering::wait_for_inputs(const Task& task) {
   if (source < 0) {
     return;
   }
-  const auto received = receive_.find({task.stage, task.micro_batch, gradients});
-  if (received != receive_.end()) {
-    builder_.hold_compute_for(received->second);
+  const OperationId received = receive_.find(task.stage, task.micro_batch, gradients);
+  if (received != kNoOperation) {
+    builder_.hold_compute_for(received);
     return;
   }
-  if (!done_.contains({source, task.micro_batch, gradients})) {
+  if (done_.find(source, task.micro_batch, gradients) == kNoOperation) {
     throw error::InternalError(
         fmt::format("schedule: rank {} runs stage {}, micro-batch {} before stage {} that feeds it", rank_, task.stage,
                     task.micro_batch, source));
@@ -126,7 +128,7 @@ void RoleLowering::hand_over(const Task& task) {
     return;
   }
   const bool gradients = task.type != ActionType::kForward;
-  done_[{task.stage, task.micro_batch, gradients}] = builder_.last_compute();
+  done_.set(task.stage, task.micro_batch, gradients, builder_.last_compute());
   const MessageEnd result{task.stage, task.micro_batch, gradients};
   if (peer_of(result, true) == rank_) {
     return;

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <map>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "schedules/schedule.hpp"
 #include "sim/graph/operation_graph.hpp"
+#include "sim/lowering/coarse.hpp"
 #include "sim/lowering/communication_gaps.hpp"
+#include "sim/lowering/message_table.hpp"
 #include "sim/lowering/messages.hpp"
 #include "sim/lowering/program_builder.hpp"
 #include "sim/lowering/sharding.hpp"
@@ -26,6 +28,10 @@ class RoleLowering {
 
   [[nodiscard]] graph::Program lower();
 
+  /// The coarse form of lower_coarse: a run of tasks that nothing interrupts is one operation, tensor exchanges
+  /// included.
+  [[nodiscard]] graph::Program lower_coarse(const TensorTimes& tensor_times);
+
  private:
   // role_lowering.cpp
   void reside();
@@ -43,7 +49,15 @@ class RoleLowering {
     bool gradients = false;
   };
 
+  struct ChannelEnd {
+    int peer = 0;
+    bool gradients = false;
+    bool sends = false;
+    bool operator==(const ChannelEnd&) const = default;
+  };
+
   void add_channels();
+  [[nodiscard]] std::uint16_t channel(const ChannelEnd& end) const;
   void post_all_receives();
   void exchange(std::size_t action);
   void post_gap(std::size_t action);
@@ -54,17 +68,45 @@ class RoleLowering {
   [[nodiscard]] double message_bytes() const;
 
   // compute.cpp
+  [[nodiscard]] bool gathers_input(const Task& task) const;
   void compute(int task);
+  void compute_blocks(const Task& task);
   void forward_blocks(const Task& task, graph::Phase phase);
   void backward_blocks(const Task& task);
   void add_compute(const Task& task, graph::Phase phase, int block, double duration_s, double flops);
   void add_tensor_collective(const Task& task, graph::CollectiveKind kind, int block, double bytes);
+
+  /// Bytes that a task takes at its start and gives back at its end.
+  struct TaskMemory {
+    double transient_taken = 0;
+    double transient_returned = 0;
+    double checkpoint_taken = 0;
+    double checkpoint_returned = 0;
+  };
+
+  [[nodiscard]] TaskMemory memory_of(const Task& task) const;
   void account_memory(int task);
   void fetch_checkpoint(int task);
   void evict_checkpoint(const Task& task);
   [[nodiscard]] bool recomputes(const Task& task) const;
   [[nodiscard]] double transient_bytes(const Task& task) const;
   [[nodiscard]] bool offloads_checkpoint(const Task& task) const;
+
+  // coarse_walk.cpp
+  /// What a task takes and keeps on the compute stream.
+  struct TaskCost {
+    double duration_s = -1;  ///< < 0: not known yet
+    double flops = 0;
+    double highest_bytes = 0;  ///< above what was held before it
+    double kept_bytes = 0;     ///< when it is done
+  };
+
+  void mark_cuts();
+  [[nodiscard]] int end_of_run(int first) const;
+  [[nodiscard]] const TaskCost& cost_of(const Task& task);
+  [[nodiscard]] TaskCost measure(const Task& task);
+  void add_run(int first, int last);
+  void walk_run(int first, int last);
 
   // data_parallel.cpp
   void plan();
@@ -110,15 +152,20 @@ class RoleLowering {
   std::multimap<int, std::size_t> reduce_of_first_task_;
   std::vector<OperationId> first_operation_;  ///< by task
   std::vector<OperationId> last_operation_;
-  std::map<std::tuple<int, bool, bool>, std::uint16_t> channel_;  ///< (peer, gradients, sends)
-  std::vector<MessageEnd> results_;                               ///< made by the last actions, not sent yet
+  std::vector<ChannelEnd> channels_;  ///< by index of the program's channels
+  std::vector<MessageEnd> results_;   ///< made by the last actions, not sent yet
   std::size_t next_action_ = 0;
-  std::map<std::tuple<int, int, bool>, OperationId> receive_;      ///< (stage, micro-batch, gradients)
-  std::map<std::tuple<int, int, bool>, OperationId> done_;         ///< last operation of finished actions
+  MessageTable receive_;
+  MessageTable done_;                                              ///< last operation of finished actions
   std::map<std::pair<int, int>, OperationId> checkpoint_evicted_;  ///< (unit, micro-batch)
   std::vector<std::pair<int, OperationId>> queued_updates_;
   std::vector<OperationId> weights_in_;  ///< by unit: copy from host that its first use waits for
   OperationId task_first_ = kNoOperation;
+
+  const TensorTimes* tensor_times_ = nullptr;  ///< coarse form only, as are the next three
+  TaskCost merged_;
+  std::vector<TaskCost> cost_of_kind_;  ///< [embedding, layer, head][action type]
+  std::vector<char> cut_;               ///< [task] 1: no run goes on from the task before
 };
 
 }  // namespace lamina::lowering

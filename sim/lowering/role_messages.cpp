@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
@@ -15,13 +17,22 @@ using schedules::LoweredType;
 void RoleLowering::add_channels() {
   for (const MessageEdge& edge : edges_) {
     if (edge.from == rank_) {
-      channel_[{edge.to, edge.gradients, true}] =
-          builder_.add_channel({edge.to, edge.receiver_channel, true, edge.gradients});
+      channels_.push_back({edge.to, edge.gradients, true});
+      (void)builder_.add_channel({edge.to, edge.receiver_channel, true, edge.gradients});
     } else if (edge.to == rank_) {
-      channel_[{edge.from, edge.gradients, false}] =
-          builder_.add_channel({edge.from, edge.sender_channel, false, edge.gradients});
+      channels_.push_back({edge.from, edge.gradients, false});
+      (void)builder_.add_channel({edge.from, edge.sender_channel, false, edge.gradients});
     }
   }
+}
+
+std::uint16_t RoleLowering::channel(const ChannelEnd& end) const {
+  const auto found = std::find(channels_.begin(), channels_.end(), end);
+  if (found == channels_.end()) {
+    throw error::InternalError(
+        fmt::format("rank {} has no channel {} rank {}", rank_, end.sends ? "to" : "from", end.peer));
+  }
+  return static_cast<std::uint16_t>(found - channels_.begin());
 }
 
 double RoleLowering::message_bytes() const {
@@ -101,8 +112,8 @@ void RoleLowering::post_gap(std::size_t action) {
 
 void RoleLowering::issue_send(const MessageEnd& end) {
   const int to = peer_of(end, true);
-  const auto made = done_.find({end.stage, end.micro_batch, end.gradients});
-  if (made == done_.end()) {
+  const OperationId producer = done_.find(end.stage, end.micro_batch, end.gradients);
+  if (producer == kNoOperation) {
     throw error::InternalError(fmt::format("rank {} sends the result of stage {}, micro-batch {} before it is computed",
                                            rank_, end.stage, end.micro_batch));
   }
@@ -115,8 +126,7 @@ void RoleLowering::issue_send(const MessageEnd& end) {
   send.layer = -2;
   send.stream = message_stream(StreamKind::kPipelineSend, to, end.gradients);
   send.bytes = message_bytes();
-  send.channel = channel_.at({to, end.gradients, true});
-  const OperationId producer = made->second;
+  send.channel = channel({to, end.gradients, true});
   const OperationId id = builder_.add(send);
   builder_.depend(producer, id);
   builder_.take(producer, true, MemoryCategory::kBuffers, send.bytes);
@@ -133,7 +143,7 @@ void RoleLowering::issue_receive(const MessageEnd& end) {
   receive.phase = graph::Phase::kPipeline;
   receive.traffic = graph::Traffic::kPipeline;
   receive.stream = message_stream(StreamKind::kPipelineReceive, from, end.gradients);
-  receive.channel = channel_.at({from, end.gradients, false});
+  receive.channel = channel({from, end.gradients, false});
   receive.micro_batch = end.micro_batch;
   receive.stage = end.stage;
   receive.layer = -2;
@@ -144,7 +154,7 @@ void RoleLowering::issue_receive(const MessageEnd& end) {
     builder_.depend(before, id);
   }
   builder_.take(id, false, MemoryCategory::kBuffers, receive.bytes);
-  receive_[{end.stage, end.micro_batch, end.gradients}] = id;
+  receive_.set(end.stage, end.micro_batch, end.gradients, id);
 }
 
 }  // namespace lamina::lowering

@@ -20,10 +20,10 @@ tl::unexpected<error::Infeasible> infeasible(std::string reason) {
   return tl::unexpected(error::Infeasible{std::move(reason)});
 }
 
-Table generated_table(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+Table generated_table(const scenario::Scenario& scenario, const Catalogs& catalogs, const model::WorkModel& work) {
   const std::string& name = scenario.strategy.schedule.name;
   schedules::ScheduleRequest request = schedule_request(scenario);
-  request.times = rank_times(scenario, model::work_model(scenario, catalogs.cost_models));
+  request.times = rank_times(scenario, work);
   Table table = chosen(catalogs.schedules, name).table(request);
   if (!table) {
     return table;
@@ -71,11 +71,15 @@ schedules::ScheduleRequest schedule_request(const scenario::Scenario& scenario) 
 }
 
 Table schedule_table(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+  return schedule_table(scenario, catalogs, model::work_model(scenario, catalogs.cost_models));
+}
+
+Table schedule_table(const scenario::Scenario& scenario, const Catalogs& catalogs, const model::WorkModel& work) {
   if (auto ends = lowering::check_counted_ends(scenario); !ends) {
     return tl::unexpected(std::move(ends.error()));
   }
   const auto& file = scenario.strategy.schedule_file;
-  return file ? table_from_file(scenario, *file) : generated_table(scenario, catalogs);
+  return file ? table_from_file(scenario, *file) : generated_table(scenario, catalogs, work);
 }
 
 }  // namespace lamina::pipeline

@@ -4,6 +4,7 @@
 
 #include "schedules/schedule.hpp"
 #include "sim/error/error.hpp"
+#include "sim/model/work.hpp"
 #include "sim/pipeline/simulate.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -17,5 +18,9 @@ namespace lamina::pipeline {
 /// @throws ScenarioError when the schedule's file is wrong, EnvironmentError when it cannot be read
 [[nodiscard]] tl::expected<schedules::ScheduleTable, error::Infeasible> schedule_table(
     const scenario::Scenario& scenario, const Catalogs& catalogs);
+
+/// The same for a model of work that is known already.
+[[nodiscard]] tl::expected<schedules::ScheduleTable, error::Infeasible> schedule_table(
+    const scenario::Scenario& scenario, const Catalogs& catalogs, const model::WorkModel& work);
 
 }  // namespace lamina::pipeline

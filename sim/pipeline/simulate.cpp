@@ -55,7 +55,7 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
   }
   Prepared prepared;
   prepared.work = model::work_model(scenario, catalogs.cost_models);
-  auto table = schedule_table(scenario, catalogs);
+  auto table = schedule_table(scenario, catalogs, prepared.work);
   if (!table) {
     return tl::unexpected(std::move(table.error()));
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/replay/lone_paths.hpp"
 
 namespace lamina::replay {
 namespace {
@@ -49,6 +50,7 @@ class Planner {
     for (std::size_t rank = 0; rank < deployment_.ranks.size(); ++rank) {
       check_operations(rank);
     }
+    plan_.path_is_lone = lone_paths(graph_, deployment_, plan_.path_moves);
     return std::move(plan_);
   }
 

@@ -14,6 +14,7 @@ struct Plan {
   std::vector<std::uint32_t> predecessors;       ///< [vertex] edges that lead to it
   std::vector<std::uint32_t> collective_number;  ///< [vertex] k: the k-th collective of its group kind in its program
   std::vector<char> path_moves;                  ///< [path] 1: some flow moves bytes over it
+  std::vector<char> path_is_lone;                ///< [path] 1: its flows never share a link, see lone_paths.hpp
   double largest_flow = 0;                       ///< bytes
   std::size_t flows = 0;                         ///< flows that move bytes
   std::size_t operations = 0;                    ///< over all deployment ranks

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <csignal>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +88,11 @@ class SimgridTransport final : public Transport {
   [[nodiscard]] double now() const override { return s4u::Engine::get_clock(); }
 
   void start_flow(std::int32_t path, double bytes, Token token) override {
+    const double payload = std::max(1.0, std::round(bytes * scale_));
+    if (const double rate = lone_rates_[static_cast<std::size_t>(path)]; rate > 0) {
+      timer::Timer::set(now() + payload / rate, [this, token] { listener_->flow_ended(token); });
+      return;
+    }
     std::size_t slot = flows_.size();
     if (free_flows_.empty()) {
       flows_.emplace_back();
@@ -95,7 +101,7 @@ class SimgridTransport final : public Transport {
       free_flows_.pop_back();
     }
     const s4u::CommPtr comm = s4u::Comm::sendto_init();
-    comm->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, std::round(bytes * scale_))));
+    comm->set_payload_size(static_cast<std::uint64_t>(payload));
     comm->set_data(reinterpret_cast<void*>(slot + 1));
     flows_[slot] = {comm, token, path};
     raise_links(path);
@@ -145,8 +151,13 @@ class SimgridTransport final : public Transport {
     changing_of_path_.resize(deployment.profiles.empty() ? 0 : deployment.paths.size());
     source_ = add_host("source");
     destinations_.assign(deployment.paths.size(), nullptr);
+    lone_rates_.assign(deployment.paths.size(), 0);
     for (std::size_t i = 0; i < deployment.paths.size(); ++i) {
       if (plan.path_moves[i] == 0) {
+        continue;
+      }
+      if (plan.path_is_lone[i] != 0) {
+        lone_rates_[i] = lone_rate(deployment, deployment.paths[i]);
         continue;
       }
       destinations_[i] = add_host("path " + std::to_string(i));
@@ -175,6 +186,24 @@ class SimgridTransport final : public Transport {
       zone->add_bypass_route(source_->get_netpoint(), destinations_[i]->get_netpoint(), nullptr, nullptr, route);
     }
     zone->seal();
+  }
+
+  /// What the engine would find for a flow that shares no link: the slowest link over its crossings.
+  [[nodiscard]] double lone_rate(const deployment::Deployment& deployment, const deployment::Path& path) const {
+    std::vector<collectives::LinkUse> uses = path.links;
+    std::sort(uses.begin(), uses.end());
+    double rate = std::numeric_limits<double>::infinity();
+    for (auto use = uses.begin(); use != uses.end();) {
+      const deployment::Link& link = deployment.links[static_cast<std::size_t>(use->link)];
+      int crossings = 0;
+      for (const auto first = use; use != uses.end() && use->link == first->link; ++use) {
+        crossings += use->count;
+      }
+      if (!link.never_limits) {
+        rate = std::min(rate, link.bandwidth * scale_ / crossings);
+      }
+    }
+    return rate;
   }
 
   void completed(const s4u::Activity& activity) {
@@ -258,6 +287,7 @@ class SimgridTransport final : public Transport {
   std::vector<std::vector<std::size_t>> changing_of_path_;  ///< [path]; empty without profiles
   s4u::Host* source_ = nullptr;
   std::vector<s4u::Host*> destinations_;  ///< [path]
+  std::vector<double> lone_rates_;        ///< [path] payload per second of a flow that never shares; 0: the engine's
   std::vector<Flow> flows_;
   std::vector<std::size_t> free_flows_;
   std::vector<s4u::CommPtr> ended_;

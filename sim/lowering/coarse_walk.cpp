@@ -1,0 +1,144 @@
+#include <algorithm>
+
+#include "sim/lowering/role_lowering.hpp"
+
+namespace lamina::lowering {
+
+using graph::MemoryCategory;
+using schedules::ActionType;
+
+namespace {
+
+constexpr std::size_t kActionTypes = 4;
+
+}  // namespace
+
+graph::Program RoleLowering::lower_coarse(const TensorTimes& tensor_times) {
+  tensor_times_ = &tensor_times;
+  cost_of_kind_.assign(3 * kActionTypes, {});
+  add_channels();
+  if (strategy_.point_to_point == scenario::PointToPoint::kSeparateStreams) {
+    post_all_receives();
+  }
+  reside();
+  plan();
+  mark_cuts();
+  issue_after(kStepStart);
+  for (int first = 0; first < static_cast<int>(role_.tasks.size());) {
+    const int last = end_of_run(first);
+    walk_run(first, last);
+    first = last + 1;
+  }
+  exchange(next_action_);
+  finish();
+  return std::move(builder_.program());
+}
+
+/// Wherever something begins, ends or is awaited between two tasks.
+void RoleLowering::mark_cuts() {
+  const bool all = strategy_.offload.checkpoints || strategy_.offload.state;
+  cut_.assign(role_.tasks.size() + 1, all ? 1 : 0);
+  const auto cut = [&](int task) { cut_[static_cast<std::size_t>(std::max(task, 0))] = 1; };
+  for (const Restore& restore : plan_.restores) {
+    cut(restore.issue_after + 1);
+    cut(restore.first_task);
+    cut(restore.waits_for + 1);
+    if (!whole_weights_) {
+      cut(restore.last_task + 1);
+    }
+  }
+  for (const Reduce& reduce : plan_.reduces) {
+    cut(reduce.after + 1);
+    if (!whole_gradients_) {
+      cut(reduce.first_task);
+      cut(reduce.blocks);
+    }
+  }
+}
+
+int RoleLowering::end_of_run(int first) const {
+  auto last = static_cast<std::size_t>(first);
+  while (!role_.tasks[last].last_of_action && cut_[last + 1] == 0) {
+    ++last;
+  }
+  return static_cast<int>(last);
+}
+
+const RoleLowering::TaskCost& RoleLowering::cost_of(const Task& task) {
+  const int layer = role_.units[static_cast<std::size_t>(task.unit)].layer;
+  const std::size_t kind = layer < 0 ? 0 : layer < work_.layers ? 1 : 2;
+  TaskCost& cost = cost_of_kind_[kind * kActionTypes + static_cast<std::size_t>(task.type)];
+  if (cost.duration_s < 0) {
+    cost = measure(task);
+  }
+  return cost;
+}
+
+RoleLowering::TaskCost RoleLowering::measure(const Task& task) {
+  merged_ = {.duration_s = 0};
+  compute_blocks(task);
+  TaskCost cost = merged_;
+  const TaskMemory memory = memory_of(task);
+  cost.highest_bytes = std::max(0.0, memory.transient_taken + memory.checkpoint_taken);
+  cost.kept_bytes =
+      memory.transient_taken + memory.checkpoint_taken - memory.transient_returned - memory.checkpoint_returned;
+  return cost;
+}
+
+/// Appends the run as one operation that holds its highest balance from start to end.
+void RoleLowering::add_run(int first, int last) {
+  const Task& head = role_.tasks[static_cast<std::size_t>(first)];
+  TaskCost run{.duration_s = 0};
+  for (int i = first; i <= last; ++i) {
+    const TaskCost& cost = cost_of(role_.tasks[static_cast<std::size_t>(i)]);
+    run.duration_s += cost.duration_s;
+    run.flops += cost.flops;
+    run.highest_bytes = std::max(run.highest_bytes, run.kept_bytes + cost.highest_bytes);
+    run.kept_bytes += cost.kept_bytes;
+  }
+  if (gathers_input(head)) {
+    const auto gather = static_cast<std::size_t>(graph::CollectiveKind::kAllGather);
+    run.duration_s += (*tensor_times_)[gather].seconds(work_.message.value());
+  }
+  graph::Operation compute;
+  compute.stage = head.stage;
+  compute.micro_batch = head.micro_batch;
+  compute.layer = -2;
+  compute.duration_s = run.duration_s;
+  compute.flops = run.flops;
+  const OperationId id = builder_.add(compute);
+  std::fill(first_operation_.begin() + first, first_operation_.begin() + last + 1, id);
+  std::fill(last_operation_.begin() + first, last_operation_.begin() + last + 1, id);
+  builder_.take(id, false, MemoryCategory::kWorkingSet, run.highest_bytes);
+  builder_.give_back(id, true, MemoryCategory::kWorkingSet, run.highest_bytes - run.kept_bytes);
+  const bool backward = head.type != ActionType::kForward;
+  if (head.type != ActionType::kWeightGradient && head.first_of_action &&
+      receive_.find(head.stage, head.micro_batch, backward) != kNoOperation) {
+    builder_.give_back(id, true, MemoryCategory::kBuffers, message_bytes());
+  }
+}
+
+void RoleLowering::walk_run(int first, int last) {
+  const Task& head = role_.tasks[static_cast<std::size_t>(first)];
+  const Task& tail = role_.tasks[static_cast<std::size_t>(last)];
+  if (head.first_of_action) {
+    exchange(next_action_++);
+  }
+  wait_for_buffers(first);
+  if (head.first_of_action) {
+    wait_for_inputs(head);
+  }
+  fetch_checkpoint(first);
+  add_run(first, last);
+  free_weights(first);
+  if (last != first) {
+    free_weights(last);
+  }
+  evict_checkpoint(tail);
+  if (tail.last_of_action) {
+    hand_over(tail);
+  }
+  issue_after(last);
+}
+
+}  // namespace lamina::lowering
