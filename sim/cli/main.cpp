@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include "sim/catalog/catalog.hpp"
 #include "sim/cli/command.hpp"
@@ -131,9 +132,18 @@ ExitCode guarded(int argument_count, char** arguments) {
               "this is a fault of Lamina, not of your scenario; please report it together with the scenario file");
 }
 
+/// Memory that one layout gave back serves the next: taking it from the system again, page by page, would cost several
+/// times the work that is done in it. Only the command may say so, since it is the whole process.
+void keep_memory() {
+  constexpr int kMegabyte = 1 << 20;
+  (void)mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);
+  (void)mallopt(M_TRIM_THRESHOLD, 512 * kMegabyte);
+}
+
 }  // namespace
 }  // namespace lamina::cli
 
 int main(int argc, char** argv) {
+  lamina::cli::keep_memory();
   return static_cast<int>(lamina::cli::guarded(argc, argv));
 }

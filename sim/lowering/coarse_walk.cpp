@@ -16,6 +16,8 @@ constexpr std::size_t kActionTypes = 4;
 graph::Program RoleLowering::lower_coarse(const TensorTimes& tensor_times) {
   tensor_times_ = &tensor_times;
   cost_of_kind_.assign(3 * kActionTypes, {});
+  const std::size_t actions = table_.actions[static_cast<std::size_t>(rank_)].size();
+  builder_.reserve(4 * actions, 6 * actions, 4 * actions);
   add_channels();
   if (strategy_.point_to_point == scenario::PointToPoint::kSeparateStreams) {
     post_all_receives();
@@ -38,7 +40,8 @@ graph::Program RoleLowering::lower_coarse(const TensorTimes& tensor_times) {
 void RoleLowering::mark_cuts() {
   const bool all = strategy_.offload.checkpoints || strategy_.offload.state;
   cut_.assign(role_.tasks.size() + 1, all ? 1 : 0);
-  const auto cut = [&](int task) { cut_[static_cast<std::size_t>(std::max(task, 0))] = 1; };
+  const auto last = static_cast<int>(role_.tasks.size());
+  const auto cut = [&](int task) { cut_[static_cast<std::size_t>(std::clamp(task, 0, last))] = 1; };
   for (const Restore& restore : plan_.restores) {
     cut(restore.issue_after + 1);
     cut(restore.first_task);

@@ -19,23 +19,27 @@ void RoleLowering::plan() {
   }
   restore_operation_.assign(plan_.restores.size(), kNoOperation);
   reduce_operation_.assign(plan_.reduces.size(), kNoOperation);
-  for (std::size_t i = 0; i < plan_.restores.size(); ++i) {
-    Restore& restore = plan_.restores[i];
+  for (Restore& restore : plan_.restores) {
     if (!strategy_.overlap.restore) {
       restore.issue_after = restore.first_task - 1;
     }
-    restores_after_.emplace(restore.issue_after, i);
-    restore_of_first_task_.emplace(restore.first_task, i);
-    restore_of_last_task_.emplace(restore.last_task, i);
   }
-  for (std::size_t i = 0; i < plan_.reduces.size(); ++i) {
-    const Reduce& reduce = plan_.reduces[i];
-    reduces_after_.emplace(reduce.after, i);
-    reduce_of_first_task_.emplace(reduce.first_task, i);
-    if (reduce.blocks >= 0) {
-      reduce_that_blocks_.emplace(reduce.blocks, i);
+  constexpr int kNever = kStepStart - 1;
+  const auto index = [&](const auto& entries, auto task) {
+    std::vector<int> tasks;
+    tasks.reserve(entries.size());
+    for (const auto& entry : entries) {
+      tasks.push_back(task(entry));
     }
-  }
+    return TaskIndex(role_.tasks.size(), tasks);
+  };
+  restores_after_ = index(plan_.restores, [](const Restore& restore) { return restore.issue_after; });
+  restore_of_first_task_ = index(plan_.restores, [](const Restore& restore) { return restore.first_task; });
+  restore_of_last_task_ = index(plan_.restores, [](const Restore& restore) { return restore.last_task; });
+  reduces_after_ = index(plan_.reduces, [](const Reduce& reduce) { return reduce.after; });
+  reduce_of_first_task_ = index(plan_.reduces, [](const Reduce& reduce) { return reduce.first_task; });
+  reduce_that_blocks_ =
+      index(plan_.reduces, [](const Reduce& reduce) { return reduce.blocks >= 0 ? reduce.blocks : kNever; });
 }
 
 /// Restores first: the next compute waits for them sooner than for the gradient buffer.
@@ -46,13 +50,11 @@ void RoleLowering::issue_after(int task) {
       weights_in_[static_cast<std::size_t>(unit)] = copy_weights_in(unit, kNoOperation);
     }
   }
-  const auto [first_restore, last_restore] = restores_after_.equal_range(task);
-  for (auto entry = first_restore; entry != last_restore; ++entry) {
-    issue_restore(entry->second);
+  for (const std::uint32_t entry : restores_after_.at(task)) {
+    issue_restore(entry);
   }
-  const auto [first_reduce, last_reduce] = reduces_after_.equal_range(task);
-  for (auto entry = first_reduce; entry != last_reduce; ++entry) {
-    issue_reduce(entry->second);
+  for (const std::uint32_t entry : reduces_after_.at(task)) {
+    issue_reduce(entry);
   }
 }
 
@@ -113,9 +115,8 @@ void RoleLowering::issue_reduce(std::size_t index) {
 
 /// A task waits for its weights, and for the gradient buffer's former content to be reduced.
 void RoleLowering::wait_for_buffers(int index) {
-  const auto [first, last] = restore_of_first_task_.equal_range(index);
-  for (auto entry = first; entry != last; ++entry) {
-    builder_.hold_compute_for(restore_operation_[entry->second]);
+  for (const std::uint32_t entry : restore_of_first_task_.at(index)) {
+    builder_.hold_compute_for(restore_operation_[entry]);
   }
   const Task& task = role_.tasks[static_cast<std::size_t>(index)];
   if (plan_.restores.empty()) {
@@ -128,18 +129,16 @@ void RoleLowering::wait_for_buffers(int index) {
   if (whole_gradients_) {
     return;
   }
-  const auto [first_blocked, last_blocked] = reduce_that_blocks_.equal_range(index);
-  for (auto entry = first_blocked; entry != last_blocked; ++entry) {
-    builder_.hold_compute_for(reduce_operation_[entry->second]);
+  for (const std::uint32_t entry : reduce_that_blocks_.at(index)) {
+    builder_.hold_compute_for(reduce_operation_[entry]);
   }
 }
 
 /// Buffers change hands: gradient buffers are taken by their first task, weight buffers given back by their last.
 void RoleLowering::free_weights(int index) {
   if (!whole_gradients_) {
-    const auto [first, last] = reduce_of_first_task_.equal_range(index);
-    for (auto entry = first; entry != last; ++entry) {
-      const Unit& unit = role_.units[static_cast<std::size_t>(plan_.reduces[entry->second].unit)];
+    for (const std::uint32_t entry : reduce_of_first_task_.at(index)) {
+      const Unit& unit = role_.units[static_cast<std::size_t>(plan_.reduces[entry].unit)];
       builder_.take(first_operation_[static_cast<std::size_t>(index)], false, MemoryCategory::kGradients,
                     unit.cost->gradient_bytes.value());
     }
@@ -147,9 +146,8 @@ void RoleLowering::free_weights(int index) {
   if (whole_weights_) {
     return;
   }
-  const auto [first, last] = restore_of_last_task_.equal_range(index);
-  for (auto entry = first; entry != last; ++entry) {
-    const Unit& unit = role_.units[static_cast<std::size_t>(plan_.restores[entry->second].unit)];
+  for (const std::uint32_t entry : restore_of_last_task_.at(index)) {
+    const Unit& unit = role_.units[static_cast<std::size_t>(plan_.restores[entry].unit)];
     builder_.give_back(last_operation_[static_cast<std::size_t>(index)], true, MemoryCategory::kWeights,
                        unit.cost->weight_bytes.value());
   }

@@ -39,6 +39,8 @@ RoleLowering::RoleLowering(const scenario::Scenario& scenario, const model::Work
 }
 
 graph::Program RoleLowering::lower() {
+  const std::size_t tasks = role_.tasks.size();  // a layer is two blocks, with an exchange and a recomputation each
+  builder_.reserve(5 * tasks, 4 * tasks, 2 * tasks);
   add_channels();
   if (strategy_.point_to_point == scenario::PointToPoint::kSeparateStreams) {
     post_all_receives();

@@ -12,6 +12,7 @@
 #include "sim/lowering/messages.hpp"
 #include "sim/lowering/program_builder.hpp"
 #include "sim/lowering/sharding.hpp"
+#include "sim/lowering/task_index.hpp"
 #include "sim/lowering/tasks.hpp"
 #include "sim/model/work.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -142,14 +143,14 @@ class RoleLowering {
   ProgramBuilder builder_;
   RoleTasks role_;
   DataParallelPlan plan_;
-  std::multimap<int, std::size_t> restores_after_;  ///< issue position -> index into plan_.restores
-  std::multimap<int, std::size_t> reduces_after_;
+  TaskIndex restores_after_;  ///< by issue position, indices into plan_.restores; likewise the next ones
+  TaskIndex reduces_after_;
   std::vector<OperationId> restore_operation_;  ///< by index into plan_.restores
   std::vector<OperationId> reduce_operation_;
-  std::multimap<int, std::size_t> restore_of_first_task_;
-  std::multimap<int, std::size_t> restore_of_last_task_;
-  std::multimap<int, std::size_t> reduce_that_blocks_;
-  std::multimap<int, std::size_t> reduce_of_first_task_;
+  TaskIndex restore_of_first_task_;
+  TaskIndex restore_of_last_task_;
+  TaskIndex reduce_that_blocks_;
+  TaskIndex reduce_of_first_task_;
   std::vector<OperationId> first_operation_;  ///< by task
   std::vector<OperationId> last_operation_;
   std::vector<ChannelEnd> channels_;  ///< by index of the program's channels

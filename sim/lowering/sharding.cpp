@@ -18,16 +18,21 @@ template <class Uses>
 std::vector<Residency> residencies(const RoleTasks& role, int buffers, Uses uses) {
   const int count = std::min(buffers, static_cast<int>(role.units.size()));
   std::vector<int> holder(static_cast<std::size_t>(count), -1);  // index into result
+  std::vector<int> buffer_of(role.units.size());
+  for (int unit = 0; unit < static_cast<int>(role.units.size()); ++unit) {
+    buffer_of[static_cast<std::size_t>(unit)] = unit % count;
+  }
   std::vector<Residency> result;
   for (int i = 0; i < static_cast<int>(role.tasks.size()); ++i) {
     const Task& task = role.tasks[static_cast<std::size_t>(i)];
     if (!uses(task.type)) {
       continue;
     }
-    int& held = holder[static_cast<std::size_t>(task.unit % count)];
+    const int buffer = buffer_of[static_cast<std::size_t>(task.unit)];
+    int& held = holder[static_cast<std::size_t>(buffer)];
     if (held < 0 || result[static_cast<std::size_t>(held)].unit != task.unit) {
       held = static_cast<int>(result.size());
-      result.push_back({task.unit, i, i, task.unit % count});
+      result.push_back({task.unit, i, i, buffer});
     }
     result[static_cast<std::size_t>(held)].last_task = i;
   }
@@ -37,7 +42,8 @@ std::vector<Residency> residencies(const RoleTasks& role, int buffers, Uses uses
 std::vector<Restore> plan_restores(const RoleTasks& role, const scenario::Sharding& sharding) {
   std::vector<Restore> restores;
   std::vector<int> previous(static_cast<std::size_t>(sharding.weight_buffers), kStepStart);
-  for (const Residency& residency : residencies(role, sharding.weight_buffers, needs_weights)) {
+  for (const Residency& residency :
+       residencies(role, sharding.weight_buffers, [](auto type) { return needs_weights(type); })) {
     int& former = previous[static_cast<std::size_t>(residency.buffer)];
     const int issue = sharding.prefetch ? former : residency.first_task - 1;
     restores.push_back({residency.unit, issue, former, residency.first_task, residency.last_task});
@@ -48,7 +54,7 @@ std::vector<Restore> plan_restores(const RoleTasks& role, const scenario::Shardi
 
 /// One reduction per residency; all units resident: one per unit.
 std::vector<Reduce> plan_reduces(const RoleTasks& role, int buffers) {
-  const std::vector<Residency> runs = residencies(role, buffers, makes_gradients);
+  const std::vector<Residency> runs = residencies(role, buffers, [](auto type) { return makes_gradients(type); });
   std::vector<Reduce> reduces;
   std::vector<int> holder(static_cast<std::size_t>(std::max(buffers, 1)), -1);
   std::vector<int> last_of_unit(role.units.size(), -1);

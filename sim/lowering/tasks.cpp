@@ -42,6 +42,12 @@ RoleTasks tasks_of(const scenario::Strategy& strategy, const schedules::Schedule
       range_of_stage[stage] = {first, static_cast<int>(result.units.size())};
     }
   }
+  std::size_t count = 0;
+  for (const schedules::Action& action : table.actions[static_cast<std::size_t>(rank)]) {
+    const auto [first, end] = range_of_stage.at(action.stage);
+    count += static_cast<std::size_t>(end - first);
+  }
+  result.tasks.reserve(count);
   for (const schedules::Action& action : table.actions[static_cast<std::size_t>(rank)]) {
     const auto [first, end] = range_of_stage.at(action.stage);
     const bool ascending = action.type == ActionType::kForward;
@@ -51,14 +57,6 @@ RoleTasks tasks_of(const scenario::Strategy& strategy, const schedules::Schedule
     }
   }
   return result;
-}
-
-bool needs_weights(ActionType type) {
-  return type != ActionType::kWeightGradient;
-}
-
-bool makes_gradients(ActionType type) {
-  return type == ActionType::kBackward || type == ActionType::kWeightGradient;
 }
 
 }  // namespace lamina::lowering

@@ -35,7 +35,12 @@ struct RoleTasks {
 [[nodiscard]] RoleTasks tasks_of(const scenario::Strategy& strategy, const schedules::ScheduleTable& table, int rank,
                                  const model::WorkModel& work);
 
-[[nodiscard]] bool needs_weights(schedules::ActionType type);
-[[nodiscard]] bool makes_gradients(schedules::ActionType type);
+[[nodiscard]] constexpr bool needs_weights(schedules::ActionType type) {
+  return type != schedules::ActionType::kWeightGradient;
+}
+
+[[nodiscard]] constexpr bool makes_gradients(schedules::ActionType type) {
+  return type == schedules::ActionType::kBackward || type == schedules::ActionType::kWeightGradient;
+}
 
 }  // namespace lamina::lowering

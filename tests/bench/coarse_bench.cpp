@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include "sim/pipeline/coarse.hpp"
 #include "sim/pipeline/simulate.hpp"
@@ -23,9 +24,9 @@ scenario::Scenario megatron(const Catalogs& catalogs) {
   return scenario::load_file(file, tests::source_folder() / "scenarios", plugins_of(catalogs));
 }
 
-/// Tensor 1 to 8, pipeline 1 to 16, micro-batches of 1, 2 and 4 sequences, sharded and not, GPipe, 1F1B and breadth
-/// first; those whose batch divides.
-std::vector<scenario::Scenario> grid(const Catalogs& catalogs) {
+/// Tensor 1 to 8, pipeline 1 to 16, micro-batches of 1, 2 and 4 sequences, GPipe, 1F1B and breadth first; those whose
+/// batch divides.
+std::vector<scenario::Scenario> grid(const Catalogs& catalogs, scenario::ShardingLevel level) {
   const scenario::Scenario base = megatron(catalogs);
   std::vector<scenario::Scenario> layouts;
   for (const int tensor : {1, 2, 4, 8}) {
@@ -39,18 +40,16 @@ std::vector<scenario::Scenario> grid(const Catalogs& catalogs) {
           if (pipeline == 1 && std::string(name) == "gpipe") {
             continue;
           }
-          for (const auto level : {scenario::ShardingLevel::kOptimizer, scenario::ShardingLevel::kFull}) {
-            scenario::Scenario layout = base;
-            layout.strategy.tensor_parallel = tensor;
-            layout.strategy.sequence_parallel = tensor > 1;
-            layout.strategy.pipeline_parallel = pipeline;
-            layout.strategy.data_parallel = data;
-            layout.strategy.micro_batch_size = size;
-            layout.strategy.micro_batches = kGlobalBatch / data / size;
-            layout.strategy.schedule = tests::choose_schedule(pipeline == 1 ? "accumulate" : name);
-            layout.strategy.sharding.level = level;
-            layouts.push_back(layout);
-          }
+          scenario::Scenario layout = base;
+          layout.strategy.tensor_parallel = tensor;
+          layout.strategy.sequence_parallel = tensor > 1;
+          layout.strategy.pipeline_parallel = pipeline;
+          layout.strategy.data_parallel = data;
+          layout.strategy.micro_batch_size = size;
+          layout.strategy.micro_batches = kGlobalBatch / data / size;
+          layout.strategy.schedule = tests::choose_schedule(pipeline == 1 ? "accumulate" : name);
+          layout.strategy.sharding.level = level;
+          layouts.push_back(layout);
         }
       }
     }
@@ -66,9 +65,9 @@ void count(benchmark::State& state, std::int64_t layouts, std::int64_t operation
   state.counters["operations/layout"] = static_cast<double>(operations) / static_cast<double>(layouts);
 }
 
-void coarse_grid(benchmark::State& state) {
+void coarse_grid(benchmark::State& state, scenario::ShardingLevel level) {
   const Catalogs catalogs = builtin_catalogs();
-  const std::vector<scenario::Scenario> layouts = grid(catalogs);
+  const std::vector<scenario::Scenario> layouts = grid(catalogs, level);
   std::int64_t feasible = 0;
   std::int64_t operations = 0;
   for (auto _ : state) {
@@ -89,7 +88,7 @@ void coarse_grid(benchmark::State& state) {
 /// Every tenth layout, since these take long.
 void full_grid(benchmark::State& state, scenario::Transport transport) {
   const Catalogs catalogs = builtin_catalogs();
-  const std::vector<scenario::Scenario> layouts = grid(catalogs);
+  const std::vector<scenario::Scenario> layouts = grid(catalogs, scenario::ShardingLevel::kOptimizer);
   std::int64_t tried = 0;
   std::int64_t operations = 0;
   for (auto _ : state) {
@@ -121,10 +120,19 @@ void coarse_layout(benchmark::State& state) {
   count(state, 1, operations);
 }
 
-BENCHMARK(coarse_grid)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(coarse_grid, optimizer_sharded, scenario::ShardingLevel::kOptimizer)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(coarse_grid, fully_sharded, scenario::ShardingLevel::kFull)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(full_grid, no_contention, scenario::Transport::kNoContention)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(full_grid, simgrid, scenario::Transport::kSimgrid)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(coarse_layout)->ArgName("micro_batches")->RangeMultiplier(2)->Range(12, 1536)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace lamina::pipeline
+
+int main(int argc, char** argv) {
+  (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);  // as the command does
+  (void)mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
