@@ -27,6 +27,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml --format json
   lamina compare my.yaml                    which schedule, and why?
   lamina requirements my.yaml               how much network does it need?
+  lamina sweep my.yaml --axis tp=1,2,4,8    many layouts, one table
   lamina check my.yaml                      is it valid?
   lamina explain my.yaml                    every derived number and its formula
   lamina draw my.yaml -o step.svg           a picture of the step
@@ -82,7 +83,8 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   add_common_options(root, common);
   const std::vector<Command> commands = {add_run(root),          add_check(root),   add_compare(root),
                                          add_requirements(root), add_explain(root), add_draw(root),
-                                         add_export(root),       add_list(root),    add_trace(root)};
+                                         add_export(root),       add_list(root),    add_trace(root),
+                                         add_sweep(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }

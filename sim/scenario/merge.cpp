@@ -37,25 +37,6 @@ std::string join(const std::vector<std::string>& parts, std::size_t first) {
   return joined;
 }
 
-std::vector<std::string> key_path(const std::string& key, const Position& position) {
-  std::vector<std::string> parts = split_path(key);
-  for (const Alias& alias : override_aliases()) {
-    if (alias.name == parts.front()) {
-      const std::vector<std::string> full = split_path(alias.key);
-      parts.erase(parts.begin());
-      parts.insert(parts.begin(), full.begin(), full.end());
-      break;
-    }
-  }
-  const bool empty_part = std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
-  if (empty_part || parts.size() > static_cast<std::size_t>(kDeepestNesting)) {
-    fail(position.location(), "",
-         {"The key of an override is a dotted path.", fmt::format("\"{}\"", key.substr(0, 80)),
-          "for example strategy.micro_batches=8 or tp=4"});
-  }
-  return parts;
-}
-
 /// "strategy.recompute" for "recompute", which is not a key of the scenario itself but of one of its sections only.
 std::string path_of_nested(const Schema& schema, const Section& top, const std::string& key) {
   std::string found;
@@ -69,14 +50,14 @@ std::string path_of_nested(const Schema& schema, const Section& top, const std::
   return found;
 }
 
-void refuse_key_without_section(const Schema& schema, const std::vector<std::string>& path, const Override& change,
+void refuse_key_without_section(const Schema& schema, const std::vector<std::string>& path, const std::string& key,
                                 const Position& position) {
   const Section& top = schema.section("scenario");
   if (top.find(path.front()) != nullptr) {
     return;
   }
   if (const std::string nested = path_of_nested(schema, top, path.front()); !nested.empty()) {
-    fail(position.location(), change.key.substr(0, 80),
+    fail(position.location(), key.substr(0, 80),
          {"There is no such key.", "", enumerate(top.key_names()), nested});
   }
 }
@@ -104,12 +85,12 @@ Tree& descend(const Schema& schema, Tree& parent, const KeySpec* spec, const std
 }
 
 /// The entry of a list that `index` names.
-Tree& entry_of(Tree& list, const std::string& index, const Override& change, const Position& position) {
+Tree& entry_of(Tree& list, const std::string& index, const std::string& key, const Position& position) {
   const bool digits = !index.empty() && index.size() < 7 &&
                       std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
   const std::size_t number = digits ? std::stoul(index) : list.items.size();
   if (number >= list.items.size()) {
-    fail(position.location(), change.key.substr(0, 80),
+    fail(position.location(), key.substr(0, 80),
          {"The list has no such entry.", fmt::format("\"{}\"", index.substr(0, 20)),
           list.items.empty() ? "none: the list is empty" : fmt::format("0 to {}", list.items.size() - 1)});
   }
@@ -127,6 +108,25 @@ bool is_section_like(const KeySpec& spec) {
 }
 
 }  // namespace
+
+std::vector<std::string> key_path(const std::string& key, const Position& position) {
+  std::vector<std::string> parts = split_path(key);
+  for (const Alias& alias : override_aliases()) {
+    if (alias.name == parts.front()) {
+      const std::vector<std::string> full = split_path(alias.key);
+      parts.erase(parts.begin());
+      parts.insert(parts.begin(), full.begin(), full.end());
+      break;
+    }
+  }
+  const bool empty_part = std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
+  if (empty_part || parts.size() > static_cast<std::size_t>(kDeepestNesting)) {
+    fail(position.location(), "",
+         {"The key of an override is a dotted path.", fmt::format("\"{}\"", key.substr(0, 80)),
+          "for example strategy.micro_batches=8 or tp=4"});
+  }
+  return parts;
+}
 
 Tree expand_shorthand(const Section& section, Tree tree) {
   if (!tree.is_scalar() || section.shorthand.empty()) {
@@ -159,7 +159,7 @@ void set_last(Tree& parent, const KeySpec* spec, const std::string& key, Tree va
 
 /// Goes down `path` from `root`; lists are entered by the number of an entry.
 void set_at(const Schema& schema, Tree& root, const std::vector<std::string>& path, Tree value,
-            const Override& change) {
+            const std::string& key) {
   const Position position = value.position;
   const Section* section = &schema.section("scenario");
   Tree* parent = &root;
@@ -168,7 +168,7 @@ void set_at(const Schema& schema, Tree& root, const std::vector<std::string>& pa
     TreeEntry* entry = parent->find(path[i]);
     if (spec != nullptr && spec->kind == ValueKind::kItems) {
       Tree nothing;
-      Tree& item = entry_of(entry == nullptr ? nothing : entry->value, path[++i], change, position);
+      Tree& item = entry_of(entry == nullptr ? nothing : entry->value, path[++i], key, position);
       if (i + 1 == path.size()) {
         item = std::move(value);
         return;
@@ -198,9 +198,14 @@ void apply_override(const Schema& schema, Tree& root, const Override& change) {
   }
   Tree value = parse_yaml(change.value, source, false);
   value.position = position;
-  const std::vector<std::string> path = key_path(change.key, position);
-  refuse_key_without_section(schema, path, change, position);
-  set_at(schema, root, path, std::move(value), change);
+  set_key(schema, root, change.key, std::move(value));
+}
+
+void set_key(const Schema& schema, Tree& root, const std::string& key, Tree value) {
+  const Position position = value.position;
+  const std::vector<std::string> path = key_path(key, position);
+  refuse_key_without_section(schema, path, key, position);
+  set_at(schema, root, path, std::move(value), key);
 }
 
 Tree overlay(const Schema& schema, const Section& section, Tree base, const Tree& changes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/schema.hpp"
@@ -18,6 +19,13 @@ namespace lamina::scenario {
 /// A key that replaces a sibling (micro_batches, global_batch) drops it.
 /// @throws ScenarioError if the key path is malformed or the value is no YAML; its location is `--set key=value`
 void apply_override(const Schema& schema, Tree& root, const Override& change);
+
+/// The same with a value that is parsed already; its position is where faults are reported.
+void set_key(const Schema& schema, Tree& root, const std::string& key, Tree value);
+
+/// The parts of a dotted key; a leading alias becomes the key that it stands for.
+/// @throws ScenarioError when a part is empty
+[[nodiscard]] std::vector<std::string> key_path(const std::string& key, const Position& position);
 
 /// `changes` on top of `base`, key by key; sections merge, and so do references that name no base of their own.
 [[nodiscard]] Tree overlay(const Schema& schema, const Section& section, Tree base, const Tree& changes);

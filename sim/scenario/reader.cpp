@@ -14,23 +14,6 @@
 namespace lamina::scenario {
 namespace {
 
-std::string unit_of(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::kSeconds:
-      return " s";
-    case ValueKind::kBytes:
-      return " B";
-    case ValueKind::kBytesPerSecond:
-      return " B/s";
-    case ValueKind::kFlops:
-      return " FLOP";
-    case ValueKind::kFlopsPerSecond:
-      return " FLOP/s";
-    default:
-      return "";
-  }
-}
-
 template <class Value>
 units::Parsed<double> as_number(const units::Parsed<Value>& parsed) {
   if (!parsed) {
@@ -141,6 +124,23 @@ void refuse_unknown_keys(const Section& section, const Tree& tree, const std::st
 }
 
 }  // namespace
+
+std::string unit_of(ValueKind kind) {
+  switch (kind) {
+    case ValueKind::kSeconds:
+      return " s";
+    case ValueKind::kBytes:
+      return " B";
+    case ValueKind::kBytesPerSecond:
+      return " B/s";
+    case ValueKind::kFlops:
+      return " FLOP";
+    case ValueKind::kFlopsPerSecond:
+      return " FLOP/s";
+    default:
+      return "";
+  }
+}
 
 std::string enumerate(const std::vector<std::string>& words) {
   std::string text;

@@ -89,6 +89,9 @@ class SectionReader {
 /// "more than 0", "1 to 1024", "" when unlimited; quantities in the SI base unit.
 [[nodiscard]] std::string describe_range(const KeySpec& spec);
 
+/// " B/s", with the blank: the SI base unit of a quantity, "" for other kinds.
+[[nodiscard]] std::string unit_of(ValueKind kind);
+
 /// Reads a plug-in choice: `name`, or `{name: ..., parameters}`; `default_name` when there is no value or no name in
 /// it. Paths of files are taken from `folder` unless they come from the command line.
 [[nodiscard]] PluginChoice read_plugin(const Schema& schema, std::string_view kind, const Tree* value,

@@ -23,7 +23,10 @@ Section scenario_section() {
        with_default_text("no training time in the report",
                          to("training", key("training", ValueKind::kSection, "Length of the whole training."))),
        with_default_text("no comparison", to("reference", key("reference", ValueKind::kSection,
-                                                              "Published figures, printed beside the simulated.")))}};
+                                                              "Published figures, printed beside the simulated."))),
+       with_default_text("nothing to sweep", to("sweep", key("sweep", ValueKind::kSection,
+                                                             "What `lamina sweep` varies; other commands check it "
+                                                             "only.")))}};
 }
 
 Section simulation_section() {
@@ -115,11 +118,48 @@ Section reference_value_section() {
                          key("reason", ValueKind::kText, "Why simulation and source differ."))}};
 }
 
+Section sweep_section() {
+  return {
+      "sweep",
+      "sweep",
+      "[sweep.md](sweep.md) has examples and the language of conditions.",
+      "",
+      {with_default_text("none", key("axes", ValueKind::kValues,
+                                     "Keys of this file, each with a list of values, a range `{from, to, step}`, `{from, "
+                                     "to, factor}` or `{from, to, points, scale}`, or an expression `= ...`. All "
+                                     "combinations are tried; the first axis varies slowest.")),
+       with_default_text("none", key("zip", ValueKind::kNameList,
+                                     "Mappings like `axes` whose keys advance together: their lists are equally long.")),
+       with_default_text("none", key("list", ValueKind::kNameList, "Points one by one: mappings from keys to values.")),
+       with_default_text("every point", key("where", ValueKind::kNameList,
+                                            "Conditions (one, or a list) that a point must meet to be in the table, for "
+                                            "example `tensor_parallel * pipeline_parallel <= 64`.")),
+       with_default("100000",
+                    between(1, 10e6, key("limit", ValueKind::kInteger, "Most points that are accepted.")))}};
+}
+
+Section sweep_range_section() {
+  return {"sweep range",
+          "range of a sweep",
+          "In place of a list. A step that meets `to` is included; quantities take their unit from `from`.",
+          "",
+          {required(key("from", ValueKind::kText, "First value.")), required(key("to", ValueKind::kText, "Last value.")),
+           with_default_text("exactly one of step, factor and points",
+                             key("step", ValueKind::kText, "What is added, with a unit where the key has one.")),
+           with_default_text("exactly one of step, factor and points",
+                             key("factor", ValueKind::kNumber, "By what each value is multiplied.")),
+           with_default_text("exactly one of step, factor and points",
+                             between(1, 100000,
+                                     key("points", ValueKind::kInteger, "How many values, ends included. Whole numbers "
+                                                                        "are rounded, and equal ones dropped."))),
+           with_default("linear", one_of({"linear", "log"}, key("scale", ValueKind::kChoice, "How `points` lie.")))}};
+}
+
 }  // namespace
 
 std::vector<Section> top_sections() {
   return {scenario_section(), simulation_section(), collectives_section(),
-          training_section(), reference_section(),  reference_value_section()};
+          training_section(), reference_section(),  reference_value_section(), sweep_section(), sweep_range_section()};
 }
 
 }  // namespace lamina::scenario

@@ -46,7 +46,8 @@ const std::map<std::string, Rooms>& allowed() {
       {"trace", {"replay", "schedules", "report"}},
       {"comparison", {"report"}},
       {"requirements", {"pipeline"}},
-      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements"}},
+      {"sweep", {"pipeline"}},
+      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep"}},
   };
   return table;
 }
@@ -57,17 +58,17 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"simgrid/", {"replay"}},
       {"xbt/", {"replay"}},
       {"yaml-cpp/", {"scenario"}},
-      {"nlohmann/", {"scenario", "report", "trace"}},
+      {"nlohmann/", {"scenario", "report", "trace", "sweep"}},
       {"google/protobuf/", {"report"}},
-      {"zlib.h", {"report", "trace"}},
+      {"zlib.h", {"report", "trace", "sweep"}},
       {"CLI/", {"cli"}},
       {"spdlog/", {"cli"}},
       {"boost/", {"graph", "lowering", "deployment", "symmetry", "replay", "metrics", "topologies"}},
-      {"sys/", {"replay", "cli"}},
-      {"unistd.h", {"replay", "cli"}},
-      {"fcntl.h", {"replay", "cli"}},
-      {"signal.h", {"replay", "cli"}},
-      {"poll.h", {"replay", "cli"}},
+      {"sys/", {"replay", "sweep", "cli"}},
+      {"unistd.h", {"replay", "sweep", "cli"}},
+      {"fcntl.h", {"replay", "sweep", "cli"}},
+      {"signal.h", {"replay", "sweep", "cli"}},
+      {"poll.h", {"replay", "sweep", "cli"}},
   };
   return table;
 }
