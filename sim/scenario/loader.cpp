@@ -139,6 +139,10 @@ Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
+const std::filesystem::path& Loader::file() const {
+  return parts_->file;
+}
+
 Scenario Loader::load(const std::vector<Change>& changes) const {
   return resolve(parts_->context(), changes.empty() ? parts_->root : parts_->changed(changes), parts_->file);
 }

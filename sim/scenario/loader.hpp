@@ -34,6 +34,9 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
   ~Loader();
 
+  /// As given by the user.
+  [[nodiscard]] const std::filesystem::path& file() const;
+
   /// The scenario with some keys changed. @throws ScenarioError
   [[nodiscard]] Scenario load(const std::vector<Change>& changes = {}) const;
 

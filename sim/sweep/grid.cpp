@@ -29,19 +29,16 @@ std::string with_commas(double count) {
 
 }  // namespace
 
-Grid::Grid(const scenario::Loader& loader, scenario::SweepSpec spec) : spec_(std::move(spec)), keys_(spec_.keys()) {
+Grid::Grid(const scenario::Loader& loader, scenario::SweepSpec spec)
+    : loader_(loader), spec_(std::move(spec)), keys_(spec_.keys()) {
   names_ = std::make_unique<NameTable>(loader, spec_);
   double combinations = 1;
   for (const scenario::Factor& factor : spec_.factors) {
     combinations *= static_cast<double>(factor.steps.size());
   }
   if (combinations > kMostCombinations) {
-    throw error::ScenarioError({{},
-                                "sweep",
-                                fmt::format("The sweep has {} combinations.", with_commas(combinations)),
-                                "",
-                                fmt::format("at most {}", with_commas(kMostCombinations)),
-                                ""});
+    refuse("sweep", fmt::format("The sweep has {} combinations.", with_commas(combinations)), "",
+           fmt::format("at most {}", with_commas(kMostCombinations)));
   }
   combinations_ = static_cast<std::int64_t>(combinations);
   enumerate();
@@ -67,13 +64,10 @@ void Grid::enumerate() {
       ++points;
     }
     if (points > spec_.limit) {
-      throw error::ScenarioError(
-          {{},
-           "sweep.limit",
-           fmt::format("The sweep has more than {} points.", with_commas(static_cast<double>(spec_.limit))),
-           fmt::format("{} combinations", with_commas(static_cast<double>(combinations_))),
-           "fewer values, more conditions (where), or a higher limit",
-           ""});
+      refuse("sweep.limit",
+             fmt::format("The sweep has more than {} points.", with_commas(static_cast<double>(spec_.limit))),
+             fmt::format("{} combinations", with_commas(static_cast<double>(combinations_))),
+             "fewer values, more conditions (where), or a higher limit");
     }
     for (std::size_t f = steps.size(); f-- > 0;) {
       if (++steps[f] < spec_.factors[f].steps.size()) {
@@ -87,14 +81,23 @@ void Grid::enumerate() {
   }
 }
 
+void Grid::refuse(const char* key, const std::string& problem, const std::string& read,
+                  const std::string& allowed) const {
+  error::ScenarioFault fault;
+  fault.location.file = loader_.file().string();
+  fault.key = key;
+  fault.problem = problem;
+  fault.read = read;
+  fault.allowed = allowed;
+  throw error::ScenarioError(std::move(fault));
+}
+
 void Grid::refuse_empty(const std::vector<std::int64_t>& excluded) const {
   std::string counts;
   for (std::size_t f = 0; f < excluded.size(); ++f) {
     counts += fmt::format("{}\"{}\" excludes {}", f == 0 ? "" : ", ", spec_.filters[f].condition.text(), excluded[f]);
   }
-  throw error::ScenarioError({spec_.filters.front().position.location(), "sweep.where",
-                              fmt::format("None of the {} combinations meets the conditions.", combinations_), counts,
-                              "", ""});
+  refuse("sweep.where", fmt::format("None of the {} combinations meets the conditions.", combinations_), counts, "");
 }
 
 std::int64_t Grid::size() const {

@@ -50,8 +50,11 @@ class Grid {
 
  private:
   void enumerate();
+  [[noreturn]] void refuse(const char* key, const std::string& problem, const std::string& read,
+                           const std::string& allowed) const;
   [[noreturn]] void refuse_empty(const std::vector<std::int64_t>& excluded) const;
 
+  const scenario::Loader& loader_;
   scenario::SweepSpec spec_;
   std::vector<std::string> keys_;
   std::int64_t combinations_ = 1;

@@ -72,9 +72,12 @@ NameTable::Value NameTable::value_of_column(std::size_t column) {
     return tl::unexpected(fmt::format("{} is neither a number nor a word here", key_names_[column]));
   }
   if (in_progress_[column]) {
-    throw error::ScenarioError({setting.position.location(), key_names_[column],
-                                "Values that are computed from each other go round in a circle.", setting.text, "",
-                                ""});
+    error::ScenarioFault fault;
+    fault.location = setting.position.location();
+    fault.key = key_names_[column];
+    fault.problem = "Values that are computed from each other go round in a circle.";
+    fault.read = setting.text;
+    throw error::ScenarioError(std::move(fault));
   }
   in_progress_[column] = true;
   Value value = evaluate(*setting.expression);
