@@ -61,6 +61,19 @@ double cost_of_network(scenario::Scenario scenario) {
   return step - step_of(scenario);
 }
 
+// Each bad part lengthens the step or leaves it, and most of the job stays folded around them.
+TEST(Example, DisturbedClusterIsSlowerAndStillFolds) {
+  scenario::Scenario scenario;
+  const report::Report report = replay_example("examples/disturbed.yaml", scenario);
+  EXPECT_EQ(report.disturbances.size(), 4U);
+  EXPECT_TRUE(report.warnings.empty());
+  EXPECT_LE(report.simulated_ranks, 512);
+  scenario.disturbances = {};
+  const double sound = step_of(scenario);
+  EXPECT_GT(report.step_s, sound);
+  EXPECT_LT(report.step_s, 1.2 * sound);  // no more than if all devices were as slow as the one
+}
+
 TEST(Example, ScheduleFromAFileHidesMessagesThatPlain1F1BWaitsFor) {
   scenario::Scenario eager;
   const report::Report report = replay_example("examples/schedule-from-file.yaml", eager);
