@@ -4,7 +4,10 @@
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/error/error.hpp"
+#include "sim/report/format.hpp"
 #include "sim/sweep/fault_text.hpp"
 
 namespace lamina::sweep {
@@ -16,6 +19,27 @@ Row without_replay(Row row, Status status, std::string reason) {
   row.transport.clear();
   row.values.clear();
   return row;
+}
+
+/// Loads a point and hands it on; faults of its values, and of Lamina, become rows.
+template <class Work>
+Row at_point(const Bench& bench, std::int64_t index, Work work) {
+  Row row;
+  row.point = index;
+  try {
+    const Point point = bench.grid.point(index);
+    if (!point.infeasible.empty()) {
+      return without_replay(row, Status::kInfeasible, point.infeasible);
+    }
+    scenario::Scenario scenario = bench.loader.load(point.changes);
+    return work(scenario, row);
+  } catch (const error::ScenarioError& fault) {
+    return without_replay(row, Status::kInvalid, short_text(fault.fault()));
+  } catch (const std::bad_alloc&) {
+    return without_replay(row, Status::kFailed, "Not enough memory.");
+  } catch (const std::exception& fault) {
+    return without_replay(row, Status::kFailed, fault.what());
+  }
 }
 
 bool loads(const Bench& bench, const std::vector<scenario::Change>& changes) {
@@ -34,18 +58,11 @@ std::string_view word_for(scenario::Transport transport) {
 }
 
 Row evaluate(const Bench& bench, std::int64_t index, std::optional<scenario::Transport> transport) {
-  Row row;
-  row.point = index;
-  try {
-    const Point point = bench.grid.point(index);
-    if (!point.infeasible.empty()) {
-      return without_replay(row, Status::kInfeasible, point.infeasible);
-    }
-    scenario::Scenario scenario = bench.loader.load(point.changes);
+  return at_point(bench, index, [&](scenario::Scenario& scenario, Row row) {
     scenario.simulation.transport = transport.value_or(scenario.simulation.transport);
     const auto result = pipeline::simulate(scenario, bench.catalogs);
     if (!result) {
-      return without_replay(row, Status::kInfeasible, result.error().reason);
+      return without_replay(std::move(row), Status::kInfeasible, result.error().reason);
     }
     const bool fits = result->report.fits || !scenario.simulation.enforce_memory;
     row.status = fits ? Status::kOk : Status::kDoesNotFit;
@@ -53,13 +70,26 @@ Row evaluate(const Bench& bench, std::int64_t index, std::optional<scenario::Tra
     row.transport = word_for(scenario.simulation.transport);
     row.values = figures_of(result->report);
     return row;
-  } catch (const error::ScenarioError& fault) {
-    return without_replay(row, Status::kInvalid, short_text(fault.fault()));
-  } catch (const std::bad_alloc&) {
-    return without_replay(row, Status::kFailed, "Not enough memory.");
-  } catch (const std::exception& fault) {
-    return without_replay(row, Status::kFailed, fault.what());
-  }
+  });
+}
+
+Row estimate(const Bench& bench, std::int64_t index, pipeline::CoarseSearch& search) {
+  return at_point(bench, index, [&](scenario::Scenario& scenario, Row row) {
+    scenario.simulation.transport = scenario::Transport::kNoContention;
+    const auto estimate = search.estimate(scenario);
+    if (!estimate) {
+      return without_replay(std::move(row), Status::kInfeasible, estimate.error().reason);
+    }
+    const bool fits = estimate->fits || !scenario.simulation.enforce_memory;
+    row.status = fits ? Status::kOk : Status::kDoesNotFit;
+    row.reason =
+        fits ? ""
+             : fmt::format("Pipeline rank {} needs about {} of {}.", estimate->fullest_rank,
+                           report::binary_bytes(estimate->peak_bytes), report::binary_bytes(estimate->capacity_bytes));
+    row.transport = word_for(scenario.simulation.transport);
+    row.values = figures_of(*estimate, scenario);
+    return row;
+  });
 }
 
 void check_file(const Bench& bench) {

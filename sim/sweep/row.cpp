@@ -125,6 +125,39 @@ std::optional<std::size_t> figure_named(std::string_view name) {
   return found == figures().end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - figures().begin()));
 }
 
+bool is_estimated(std::size_t figure) {
+  constexpr std::array<std::string_view, 11> kEstimated = {"devices",
+                                                           "micro_batches",
+                                                           "global_batch_sequences",
+                                                           "step_time_s",
+                                                           "efficiency",
+                                                           "model_flop_utilisation",
+                                                           "hardware_flop_utilisation",
+                                                           "tokens_per_s",
+                                                           "tokens_per_s_and_device",
+                                                           "peak_memory_bytes",
+                                                           "memory_capacity_bytes"};
+  return std::find(kEstimated.begin(), kEstimated.end(), figures()[figure].name) != kEstimated.end();
+}
+
+std::vector<double> figures_of(const pipeline::CoarseEstimate& estimate, const scenario::Scenario& scenario) {
+  Report report;
+  report.scenario = &scenario;
+  report.devices = scenario.strategy.ranks();
+  report.step_s = estimate.step_s;
+  report.efficiency = estimate.efficiency;
+  report.model_flop_utilisation = estimate.model_flop_utilisation;
+  report.hardware_flop_utilisation = estimate.hardware_flop_utilisation;
+  report.tokens_per_s = estimate.tokens_per_s;
+  report.memory.peak_bytes = estimate.peak_bytes;
+  report.memory_capacity_bytes = estimate.capacity_bytes;
+  std::vector<double> values = figures_of(report);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = is_estimated(i) ? values[i] : kNone;
+  }
+  return values;
+}
+
 std::vector<double> figures_of(const Report& report) {
   std::vector<double> values;
   for (const Named& named : named_figures(report, *report.scenario)) {

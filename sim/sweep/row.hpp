@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/pipeline/coarse.hpp"
 #include "sim/report/report.hpp"
 
 namespace lamina::sweep {
@@ -36,6 +37,13 @@ struct Figure {
 
 /// Their values; NaN where a report says nothing.
 [[nodiscard]] std::vector<double> figures_of(const report::Report& report);
+
+/// The same of an estimate; NaN where it says nothing.
+[[nodiscard]] std::vector<double> figures_of(const pipeline::CoarseEstimate& estimate,
+                                             const scenario::Scenario& scenario);
+
+/// Whether estimates say something about a figure.
+[[nodiscard]] bool is_estimated(std::size_t figure);
 
 /// One evaluated point.
 struct Row {

@@ -98,7 +98,12 @@ class Run {
         open.push_back(static_cast<Task>(point));
       }
     }
-    const auto work = [&](Task task) { return line_of(evaluate(bench_, static_cast<std::int64_t>(task), transport)); };
+    const bool estimates = transport == scenario::Transport::kNoContention && is_estimated(options_.sort_by);
+    pipeline::CoarseSearch search(bench_.catalogs);  // every worker gets its own when it is forked
+    const auto work = [&](Task task) {
+      const auto point = static_cast<std::int64_t>(task);
+      return line_of(estimates ? estimate(bench_, point, search) : evaluate(bench_, point, transport));
+    };
     const auto on_answer = [&](Task task, const Answer& answer) { take(rows, task, answer); };
     on_progress_(progress_);
     run_workers(open, work, on_answer, [&] { on_progress_(progress_); }, {options_.workers});
