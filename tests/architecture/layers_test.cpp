@@ -35,7 +35,7 @@ const std::map<std::string, Rooms>& allowed() {
       {"topologies", {"fabric", "catalog"}},
       {"lowering", {"graph", "model", "schedule_tables"}},
       {"deployment", {"collectives", "graph", "fabric"}},
-      {"disturb", {"deployment"}},
+      {"disturb", {"deployment", "scenario"}},
       {"symmetry", {"deployment"}},
       {"replay", {"deployment", "timeline"}},
       {"report", {"scenario", "deployment", "timeline"}},
@@ -68,7 +68,7 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"unistd.h", {"replay", "sweep", "cli"}},
       {"fcntl.h", {"replay", "sweep", "cli"}},
       {"signal.h", {"replay", "sweep", "cli"}},
-      {"malloc.h", {"sweep"}},
+      {"malloc.h", {"sweep", "cli"}},
       {"poll.h", {"replay", "sweep", "cli"}},
   };
   return table;
