@@ -18,6 +18,7 @@
 #include "sim/cli/output.hpp"
 #include "sim/cli/plugin_choices.hpp"
 #include "sim/cli/signals.hpp"
+#include "sim/cli/tools.hpp"
 #include "sim/comparison/rank.hpp"
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
@@ -56,13 +57,6 @@ struct Candidate {
   std::string file;
   std::string schedule;
   scenario::Scenario scenario;
-};
-
-/// What every command needs to load and replay.
-struct Tools {
-  pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
-  scenario::Plugins plugins = pipeline::plugins_of(catalogs);
-  std::filesystem::path catalogue = scenario::find_catalogue();
 };
 
 /// The file's scenario with another schedule. A fault in the choice is one of the command line.

@@ -17,6 +17,7 @@
 #include "sim/cli/output.hpp"
 #include "sim/cli/plugin_choices.hpp"
 #include "sim/cli/signals.hpp"
+#include "sim/cli/tools.hpp"
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
 #include "sim/requirements/needs.hpp"
@@ -56,12 +57,6 @@ struct Candidate {
   std::string name;
   std::string file;
   scenario::Scenario scenario;
-};
-
-struct Tools {
-  pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
-  scenario::Plugins plugins = pipeline::plugins_of(catalogs);
-  std::filesystem::path catalogue = scenario::find_catalogue();
 };
 
 /// One choice that leaves the scenario as it is, if none was made.

@@ -20,7 +20,7 @@ struct Bench {
 /// faults of Lamina itself (kFailed).
 [[nodiscard]] Row evaluate(const Bench& bench, std::int64_t point, std::optional<scenario::Transport> transport);
 
-/// The same by an estimate without contention, about twenty times faster: figures that is_estimated() denies are NaN.
+/// The same by an estimate without contention, much faster: figures that is_estimated() denies are NaN.
 [[nodiscard]] Row estimate(const Bench& bench, std::int64_t point, pipeline::CoarseSearch& search);
 
 [[nodiscard]] std::string_view word_for(scenario::Transport transport);  ///< "simgrid"

@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -73,18 +72,7 @@ void die_with(pid_t parent) {
   }
 }
 
-/// A worker needs for each task what it needed for the one before: memory that goes back to the system comes again as page
-/// faults, a fifth of the time of a short task.
-void keep_memory() {
-#ifdef __GLIBC__
-  constexpr int kLargestBlock = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, kLargestBlock);
-  mallopt(M_TRIM_THRESHOLD, kLargestBlock);
-#endif
-}
-
 [[noreturn]] void serve(int socket, const std::function<std::string(Task)>& work, int most_tasks) {
-  keep_memory();
   std::uint64_t task = 0;
   for (int served = 0; (most_tasks == 0 || served < most_tasks) && read_exactly(socket, &task, sizeof(task));
        ++served) {

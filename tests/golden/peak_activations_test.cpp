@@ -1,7 +1,9 @@
 // Peak activations and messages of the reference replays (PyTorch's, Megatron-LM's, Fast-LLM's, sail-sg's and
 // DeepSeek's tables) come out of the whole pipeline: scenario, lowering, SimGrid, report.
-#include <map>
+#include <algorithm>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,17 +14,6 @@ namespace lamina {
 namespace {
 
 using schedules::testing::ReferenceTable;
-
-std::map<std::string, std::map<std::string, std::string>> expected_rows() {
-  const auto rows = schedules::testing::read_csv(schedules::testing::reference_folder() / "expected.csv");
-  std::map<std::string, std::map<std::string, std::string>> result;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    for (std::size_t column = 0; column < rows[i].size(); ++column) {
-      result[rows[i][0]][rows[0][column]] = rows[i][column];
-    }
-  }
-  return result;
-}
 
 report::Report replay_table(const ReferenceTable& table, scenario::Scenario& scenario) {
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
@@ -45,7 +36,7 @@ TEST(PeakActivations, EqualTheReferenceReplaysThroughTheWholePipeline) {
   if (tables.empty()) {
     GTEST_SKIP() << "reference tables are absent: " << schedules::testing::reference_folder();
   }
-  const auto expected = expected_rows();
+  const auto expected = schedules::testing::expected_results();
   int compared = 0;
   for (const ReferenceTable& table : tables) {
     SCOPED_TRACE(table.file);
@@ -67,6 +58,49 @@ TEST(PeakActivations, EqualTheReferenceReplaysThroughTheWholePipeline) {
     ++compared;
   }
   EXPECT_GT(compared, 50);
+}
+
+/// Micro-batches that each pipeline rank holds at most, of its whole share of the model.
+std::vector<double> peaks_of(const std::string& schedule, int ranks, int micro_batches) {
+  const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
+  scenario::Scenario scenario = tests::uniform_pipeline(ranks, micro_batches, 1);
+  scenario.strategy.schedule = tests::usual_schedule(catalogs, schedule);
+  const auto result = pipeline::simulate(scenario, catalogs);
+  EXPECT_TRUE(result) << result.error().reason;
+  std::vector<double> peaks;
+  for (const report::Role& role : result->report.roles) {
+    peaks.push_back(role.peak_activations);
+  }
+  return peaks;
+}
+
+// The closed forms of the papers, which need no tables.
+TEST(PeakActivations, OfGpipeAreAllMicroBatches) {  // Huang et al., arXiv 1811.06965
+  for (const double peak : peaks_of("gpipe", 4, 8)) {
+    EXPECT_DOUBLE_EQ(peak, 8);
+  }
+}
+
+TEST(PeakActivations,
+     OfOneForwardOneBackwardAreTheRanksThatFollow) {  // Narayanan et al., arXiv 2104.04473, section 2.2
+  for (const int micro_batches : {2, 8}) {
+    const std::vector<double> peaks = peaks_of("one_forward_one_backward", 4, micro_batches);
+    ASSERT_EQ(peaks.size(), 4U);
+    for (int rank = 0; rank < 4; ++rank) {
+      EXPECT_DOUBLE_EQ(peaks[static_cast<std::size_t>(rank)], std::min(micro_batches, 4 - rank)) << "rank " << rank;
+    }
+  }
+}
+
+TEST(PeakActivations, OfZeroBubbleH1AreAtMostThoseOfOneForwardOneBackward) {  // Qi et al., arXiv 2401.10241, table 1
+  for (const double peak : peaks_of("zero_bubble_h1", 4, 12)) {
+    EXPECT_LE(peak, 4);
+  }
+}
+
+TEST(PeakActivations, OfZeroBubbleH2AreAtMostTwiceTheRanksLessOne) {  // the same table: (2 p - 1) M_B
+  const std::vector<double> peaks = peaks_of("zero_bubble_h2", 4, 12);
+  EXPECT_DOUBLE_EQ(*std::max_element(peaks.begin(), peaks.end()), 7);
 }
 
 }  // namespace
