@@ -8,6 +8,7 @@
 #include "sim/deployment/deployment.hpp"
 #include "sim/deployment/whole.hpp"
 #include "sim/error/error.hpp"
+#include "sim/fabric/large_pages.hpp"
 
 namespace lamina::deployment {
 namespace {
@@ -67,7 +68,7 @@ class Builder {
   }
 
   void copy_links() {
-    result_.link_kinds.reserve(fabric_.links.size());
+    fabric::reserve_large(result_.link_kinds, fabric_.links.size());
     for (const fabric::Link& link : fabric_.links) {
       LinkKind kind;
       kind.link_class = link.link_class;
@@ -80,7 +81,7 @@ class Builder {
   void make_ranks() {
     const std::size_t count = at(strategy_.ranks());
     result_.total_ranks = strategy_.ranks();
-    result_.ranks.reserve(count);
+    fabric::reserve_large(result_.ranks, count);
     result_.rank_channel_rows.reserve(count);
     result_.rank_groups.resize(graph::kGroupKinds);
     for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
@@ -95,6 +96,7 @@ class Builder {
         }
       }
     }
+    fabric::reserve_large(result_.rank_channels, result_.rank_channel_rows.end_of_last());
     result_.rank_channels.assign(result_.rank_channel_rows.end_of_last(), -1);
   }
 
@@ -131,10 +133,10 @@ class Builder {
                static_cast<std::size_t>(std::count_if(program.channels.begin(), program.channels.end(),
                                                       [](const graph::Channel& channel) { return channel.sends; }));
     }
-    result_.channels.reserve(count);
-    result_.path_kinds.reserve(count);
-    result_.path_rows.reserve(count);
-    result_.uses.reserve(kLinksOfRoute * (count + result_.ranks.size()));
+    fabric::reserve_large(result_.channels, count);
+    fabric::reserve_large(result_.path_kinds, count + result_.ranks.size());
+    result_.path_rows.reserve(count + result_.ranks.size());
+    fabric::reserve_large(result_.uses, kLinksOfRoute * (count + result_.ranks.size()));
     for (int p = 0; p < strategy_.pipeline_parallel; ++p) {
       const auto& channels = graph_.programs[at(p)].channels;
       for (std::size_t c = 0; c < channels.size(); ++c) {
@@ -159,6 +161,7 @@ class Builder {
   }
 
   void make_groups() {
+    fabric::reserve_large(result_.group_members, 2 * result_.ranks.size());  // by tensor and by data
     const int data = strategy_.data_parallel;
     const int tensor = strategy_.tensor_parallel;
     const int pipeline = strategy_.pipeline_parallel;
@@ -188,6 +191,7 @@ class Builder {
     }
     const auto id = static_cast<std::int32_t>(result_.groups());
     std::vector<std::int32_t>& group_of_rank = result_.rank_groups[static_cast<std::size_t>(kind)];
+    fabric::reserve_large(group_of_rank, result_.ranks.size());
     group_of_rank.resize(result_.ranks.size(), -1);
     devices_.clear();
     for (int i = 0; i < size; ++i) {

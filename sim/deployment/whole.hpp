@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/deployment/deployment.hpp"
 #include "sim/deployment/kinds.hpp"
+#include "sim/fabric/large_pages.hpp"
 
 /// The whole deployment in flat arrays: what is built for every rank of the cluster and thrown away when it is folded.
 namespace lamina::deployment {
@@ -79,7 +81,12 @@ class Rows {
 
   [[nodiscard]] std::size_t end_of_last() const { return begins_.back(); }
 
-  void reserve(std::size_t rows) { begins_.reserve(rows + 1); }
+  void reserve(std::size_t rows) {
+    std::vector<std::uint32_t> begins;
+    fabric::reserve_large(begins, rows + 1);
+    begins.insert(begins.end(), begins_.begin(), begins_.end());
+    begins_ = std::move(begins);
+  }
 
  private:
   std::vector<std::uint32_t> begins_ = {0};

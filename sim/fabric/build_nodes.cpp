@@ -3,6 +3,7 @@
 
 #include "sim/error/error.hpp"
 #include "sim/fabric/fabric.hpp"
+#include "sim/fabric/large_pages.hpp"
 
 namespace lamina::fabric {
 namespace {
@@ -89,7 +90,9 @@ Fabric build_nodes(const scenario::Cluster& cluster) {
   Fabric fabric;
   const auto devices = static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(cluster.node.devices);
   const auto ports = static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(cluster.node.nics);
-  fabric.links.reserve(4 * devices + 2 * ports + ports / 4);  // the last term: trunks
+  reserve_large(fabric.links, 4 * devices + 2 * ports + ports / 4);  // the last term: trunks
+  reserve_large(fabric.devices, devices);
+  reserve_large(fabric.ports, ports);
   fabric.device_link_latency = cluster.node.device_link.latency;
   fabric.host_latency = cluster.node.host_path.latency;
   fabric.port_latency = cluster.network.port_latency;

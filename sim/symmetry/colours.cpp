@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/error/error.hpp"
+#include "sim/fabric/large_pages.hpp"
 #include "sim/symmetry/numbering.hpp"
 #include "sim/symmetry/ripples.hpp"
 
@@ -56,7 +57,10 @@ std::int32_t split(Classes& classes, const Colours& colours, Key key_of) {
 /// by then. Sums over hashes are order-free fingerprints of multisets.
 class Refinement {
  public:
-  explicit Refinement(const Whole& whole) : whole_(whole) { seed(); }
+  explicit Refinement(const Whole& whole) : whole_(whole) {
+    fabric::reserve_large(sums_, std::max(whole.link_kinds.size(), whole.paths()));
+    seed();
+  }
 
   Partition run() {
     constexpr int kHashes = 2;
@@ -83,11 +87,12 @@ class Refinement {
   /// Labels: what things are, before it matters what they touch.
   void seed() {
     classes_.ranks = static_cast<std::int32_t>(whole_.rank_kinds.values().size());
-    classes_.rank.reserve(whole_.ranks.size());
+    fabric::reserve_large(classes_.rank, whole_.ranks.size());
     for (const deployment::WholeRank& rank : whole_.ranks) {
       classes_.rank.push_back(rank.kind);
     }
     classes_.paths = static_cast<std::int32_t>(whole_.kinds_of_paths.values().size());
+    fabric::reserve_large(classes_.path, whole_.paths());
     classes_.path = whole_.path_kinds;
     seed_links();
     seed_channels();
@@ -97,7 +102,7 @@ class Refinement {
   void seed_links() {
     const auto& kinds = whole_.kinds_of_links.values();
     classes_.links = static_cast<std::int32_t>(kinds.size());
-    classes_.link.reserve(whole_.link_kinds.size());
+    fabric::reserve_large(classes_.link, whole_.link_kinds.size());
     for (const std::int32_t kind : whole_.link_kinds) {
       classes_.link.push_back(kinds[at(kind)].never_limits ? kLeftOut : kind);
     }
@@ -105,6 +110,7 @@ class Refinement {
 
   /// Two channels between the same ranks (forward and backward) are told apart by what the sender uses them for.
   void seed_channels() {
+    fabric::reserve_large(classes_.channel, whole_.channels.size());
     classes_.channel.assign(whole_.channels.size(), 0);
     for (std::size_t r = 0; r < whole_.ranks.size(); ++r) {
       const auto channels = whole_.channels_of(r);
@@ -268,7 +274,9 @@ class Refinement {
   }
 
   void number_links() {
-    Classes numbers(classes_.link.size());
+    Classes numbers;
+    fabric::reserve_large(numbers, classes_.link.size());
+    numbers.resize(classes_.link.size());
     bool same = true;
     const std::int32_t count = number_links(mix(0x66U), [&](std::size_t l, std::int32_t n) { numbers[l] = n; });
     const std::int32_t again =

@@ -65,6 +65,7 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"spdlog/", {"cli"}},
       {"boost/", {"graph", "lowering", "deployment", "symmetry", "replay", "metrics", "topologies"}},
       {"sys/", {"replay", "sweep", "cli"}},
+      {"sys/mman.h", {"fabric"}},  // large pages
       {"unistd.h", {"replay", "sweep", "cli"}},
       {"fcntl.h", {"replay", "sweep", "cli"}},
       {"signal.h", {"replay", "sweep", "cli"}},
