@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kPageColumns = 105;
 constexpr std::size_t kLongestName = 42;
-const std::vector<std::size_t> kRowWidths = {20, 8, 10, 10, 6, 11, 8, 8, 8};
+const std::vector<std::size_t> kRowWidths = {18, 8, 10, 10, 8, 11, 8, 8, 8};
 
 std::string optional_rate(const std::optional<double>& rate) {
   return rate ? byte_rate(*rate) : "-";
@@ -146,7 +146,7 @@ void add_summary(Page& page, const RequirementsDocument& document) {
   for (const Requirements& layout : document.layouts) {
     names = std::max(names, std::min(kLongestName, display_width(printable(layout.name))));
   }
-  const std::vector<std::size_t> widths = {names + 2, 8, 10, 10, 7, 9, 10};
+  const std::vector<std::size_t> widths = {names + 2, 8, 10, 10, 8, 9, 10};
   page.heading(fmt::format("Needed for a step within {} of the ideal one", percent(document.tolerance)),
                "all traffic of a link class");
   page.line(page.paint(table_row({"", "", "port", "port", "trunk", "port", "device"}, widths), Tone::kFaint));

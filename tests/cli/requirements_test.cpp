@@ -1,10 +1,13 @@
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
 namespace {
@@ -112,6 +115,44 @@ TEST(Requirements, NothingThatCanRunIsInfeasible) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("none of the layouts can run"));
 }
+
+/// "<port needs> | <latency at most> | <step>" of a layout in the table of docs/requirements.md, to be found again.
+std::string documented(const std::string& sharding, const std::string& schedule) {
+  std::istringstream page(read_file((tests::source_folder() / "docs/requirements.md").string()));
+  const std::string start = "| X_160, 5 stages | " + sharding + " | " + schedule + " | ";
+  for (std::string line; std::getline(page, line);) {
+    if (line.rfind(start, 0) == 0) {
+      return line.substr(start.size());
+    }
+  }
+  return "no row of the page";
+}
+
+/// The paper's third claim as the page states it, for the layouts that are quick to search.
+class DocumentedNeeds : public testing::TestWithParam<std::string> {};
+
+TEST_P(DocumentedNeeds, AreThoseTheCommandFinds) {
+  const std::string file = (tests::source_folder() / "scenarios/quickstart.yaml").string();
+  const Outcome outcome =
+      lamina({"requirements", file, "--schedules", "layered_modular,one_forward_one_backward", "--set",
+              "strategy.sharding=" + GetParam(), "--set", "simulation.enforce_memory=false"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const std::string schedule : {"layered_modular", "one_forward_one_backward"}) {
+    std::istringstream lines(outcome.out);
+    std::string line;
+    while (std::getline(lines, line) && line.find("  " + schedule + " ") != 0) {
+    }
+    std::istringstream row(documented(GetParam(), schedule));
+    std::string need;
+    std::string latency;
+    std::string step;
+    std::getline(std::getline(std::getline(row, need, '|'), latency, '|'), step, '|');
+    EXPECT_THAT(line, AllOf(HasSubstr(" " + need), HasSubstr(" " + latency), HasSubstr(step))) << schedule;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sharding, DocumentedNeeds, testing::Values("full", "none"),
+                         [](const auto& sharding) { return sharding.param; });
 
 }  // namespace
 }  // namespace lamina::cli_test
