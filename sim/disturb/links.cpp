@@ -14,11 +14,11 @@
 namespace lamina::disturb {
 namespace {
 
-[[noreturn]] void refuse(const scenario::Scenario& scenario, const std::string& link, const std::string& problem,
+[[noreturn]] void refuse(const scenario::SlowLink& slow, const std::string& link, const std::string& problem,
                          const std::string& allowed, const std::string& nearest) {
   error::ScenarioFault fault;
-  fault.location = {scenario.file, 0, 0};
-  fault.key = "disturb.link";
+  fault.location = slow.location;
+  fault.key = slow.key;
   fault.problem = problem;
   fault.read = fmt::format("\"{}\"", link.substr(0, 80));
   fault.allowed = allowed;
@@ -27,8 +27,7 @@ namespace {
 }
 
 /// A link of every class, and the nearest name among the first that spell.
-[[noreturn]] void refuse_unknown(const fabric::Fabric& fabric, const scenario::Scenario& scenario,
-                                 const std::string& link) {
+[[noreturn]] void refuse_unknown(const fabric::Fabric& fabric, const scenario::SlowLink& slow) {
   constexpr std::size_t kCompared = 20'000;  // spelling distances of all names of a huge fabric would take minutes
   std::map<fabric::LinkClass, std::string> examples;
   std::vector<std::string> names;
@@ -48,7 +47,7 @@ namespace {
     allowed += fmt::format(" \"{}\",", name);
   }
   allowed.pop_back();
-  refuse(scenario, link, "The network has no link of this name.", allowed, catalog::nearest_name(link, names));
+  refuse(slow, slow.link, "The network has no link of this name.", allowed, catalog::nearest_name(slow.link, names));
 }
 
 std::map<std::string, fabric::LinkId> find_names(const fabric::Fabric& fabric, const scenario::Scenario& scenario) {
@@ -85,10 +84,10 @@ std::vector<std::vector<fabric::LinkId>> slow_links(const fabric::Fabric& fabric
     }
     for (const fabric::LinkId link : links) {
       if (link == fabric::kNoLink) {
-        refuse_unknown(fabric, scenario, slow.link);
+        refuse_unknown(fabric, slow);
       }
       if (!taken.insert(link).second) {
-        refuse(scenario, fabric::link_name(fabric, link), "Two entries of `disturb` slow this link.",
+        refuse(slow, fabric::link_name(fabric, link), "Two entries of `disturb` slow this link.",
                "one entry for each link", "");
       }
     }

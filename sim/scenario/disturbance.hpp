@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/error/error.hpp"
 #include "sim/units/quantity.hpp"
 
 /// What is not as it should be in a cluster, or changes while a step runs. Devices and ports are checked against the
@@ -32,6 +33,8 @@ struct SlowLink {
   std::string link;
   std::vector<BandwidthChange> profile;  ///< times ascend, the first is 0
   std::optional<Seconds> period;         ///< the profile starts again after this (a flapping link)
+  error::Location location;              ///< where it is named: whether it exists shows when the network is built
+  std::string key;
 };
 
 /// A network port (NIC or rail) that is gone: its devices use the node's next port.

@@ -44,8 +44,7 @@ Tree parse_root(const Schema& schema, std::string_view text, const std::string& 
   }
   Tree root = parse_yaml(text, file);
   if (!root.is_mapping()) {
-    const error::Location location = root.is_null() ? error::Location{file, 0, 0} : root.position.location();
-    fail(location, "",
+    fail(root.position.location(), "",
          {"A scenario is a mapping from keys to values.", root.is_null() ? "an empty file" : describe(root),
           enumerate(schema.section("scenario").key_names())});
   }

@@ -117,11 +117,13 @@ void read_period(const SectionReader& reader, SlowLink& slow) {
 }
 
 void read_link(const SectionReader& reader, const Cluster& cluster, SlowLink& slow) {
+  const char* key = reader.has("link") ? "link" : "node";
   if (reader.has("link") == reader.has("node")) {
-    reader.fail_at(reader.has("link") ? "link" : "node",
-                   {reader.has("link") ? "The link is given twice." : "Which link is slow is not said.", "",
-                    "either node and port, or link"});
+    reader.fail_at(key, {reader.has("link") ? "The link is given twice." : "Which link is slow is not said.", "",
+                         "either node and port, or link"});
   }
+  slow.location = reader.value(key)->position.location();
+  slow.key = reader.path(key);
   if (reader.has("link")) {
     if (reader.has("port")) {
       reader.fail_at("port", {"A port goes with `node`, not with `link`.", "", "node and port, or link"});

@@ -63,7 +63,12 @@ class TreeBuilder : public YAML::EventHandler {
   TreeBuilder(std::shared_ptr<const std::string> source, bool line_numbers)
       : source_(std::move(source)), line_numbers_(line_numbers) {}
 
-  [[nodiscard]] Tree take_root() { return std::move(root_); }
+  [[nodiscard]] Tree take_root() {
+    if (!root_.position.source) {
+      root_.position.source = source_;  // an empty document still is a file's
+    }
+    return std::move(root_);
+  }
 
   [[nodiscard]] Position at(const YAML::Mark& mark) const {
     return line_numbers_ && mark.line >= 0 ? Position{source_, mark.line + 1, mark.column + 1}

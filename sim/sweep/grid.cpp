@@ -60,6 +60,7 @@ void Grid::enumerate() {
       excluded[f] += kept ? 0 : 1;
     }
     if (kept) {
+      refuse_circles();
       steps_.insert(steps_.end(), steps.begin(), steps.end());
       ++points;
     }
@@ -78,6 +79,16 @@ void Grid::enumerate() {
   }
   if (points == 0) {
     refuse_empty(excluded);
+  }
+}
+
+/// Here rather than at a row: a circle is a fault of the file.
+void Grid::refuse_circles() const {
+  for (std::size_t column = 0; column < keys_.size(); ++column) {
+    const scenario::Setting* setting = names_->setting(column);
+    if (setting != nullptr && setting->expression) {
+      (void)names_->evaluate(*setting->expression);
+    }
   }
 }
 

@@ -50,6 +50,7 @@ class Grid {
 
  private:
   void enumerate();
+  void refuse_circles() const;
   [[noreturn]] void refuse(const char* key, const std::string& problem, const std::string& read,
                            const std::string& allowed) const;
   [[noreturn]] void refuse_empty(const std::vector<std::int64_t>& excluded) const;

@@ -163,7 +163,7 @@ std::string counts_of(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     ++counts[static_cast<std::size_t>(row.status)];
   }
-  std::string text = fmt::format("{} points:", rows.size());
+  std::string text = fmt::format("{} point{}:", rows.size(), rows.size() == 1 ? "" : "s");
   const char* separator = " ";
   for (std::size_t status = 0; status < counts.size(); ++status) {
     if (counts[status] > 0) {

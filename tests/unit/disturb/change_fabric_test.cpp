@@ -141,13 +141,17 @@ TEST(SlowLink, ThatCouldNeverLimitCanLimitNow) {
 
 TEST(SlowLink, OfAnUnknownNameIsAnErrorWithTheNearestName) {
   scenario::Scenario scenario = four_nodes();
-  scenario.file = "cluster.yaml";
-  scenario.disturbances.slow_links = {named("node 3 port 2 upp")};
+  scenario::SlowLink unknown = named("node 3 port 2 upp");
+  unknown.location = {"cluster.yaml", 12, 3};
+  unknown.key = "disturb.4.link";
+  scenario.disturbances.slow_links = {unknown};
   try {
     (void)change_fabric(network_of(scenario), scenario);
     FAIL();
   } catch (const error::ScenarioError& problem) {
     EXPECT_EQ(problem.fault().location.file, "cluster.yaml");
+    EXPECT_EQ(problem.fault().location.line, 12);
+    EXPECT_EQ(problem.fault().key, "disturb.4.link");
     EXPECT_EQ(problem.fault().nearest, "node 3 port 2 up");
     EXPECT_THAT(problem.fault().allowed, HasSubstr("device 0 to domain switch"));
   }

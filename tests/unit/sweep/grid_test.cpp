@@ -107,6 +107,8 @@ TEST(Grid, DivisionByZeroKeepsThePointAndSaysWhy) {
 
 TEST(Grid, ValuesThatFollowFromEachOtherAreAFault) {
   EXPECT_THAT(fault_of("sweep: {axes: {tp: = pp, pp: = tp}, where: tp > 0}\n").problem, HasSubstr("circle"));
+  EXPECT_THAT(fault_of("sweep: {axes: {tp: = pp, pp: = tp}}\n").problem, HasSubstr("circle"));
+  EXPECT_THAT(fault_of("sweep: {axes: {tp: = devices / (tp * pp)}}\n").problem, HasSubstr("circle"));
 }
 
 TEST(Grid, ConditionsThatNothingMeetsAreAFaultWithCounts) {

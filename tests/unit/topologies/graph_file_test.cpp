@@ -86,6 +86,7 @@ TEST(GraphFile, ThatIsNoGraphIsRefused) {
   EXPECT_THAT(fault_of("nodes: [a]\n").problem, HasSubstr("\"edges\" is missing"));
   EXPECT_EQ(fault_of("nodes: 5\nedges: []\n").allowed, "a list");
   EXPECT_THAT(fault_of("").problem, HasSubstr("no value"));
+  EXPECT_THAT(fault_of("").location.file, HasSubstr("yaml"));
   EXPECT_EQ(fault_of("nodes: [a, b\nedges: []\n").location.line, 2);
   EXPECT_THAT(fault_of(std::string("nodes: [a\0]", 11)).problem, HasSubstr("control character"));
   EXPECT_THAT(fault_when([] { static_cast<void>(read_graph("no/such/file.yaml")); }).problem,
