@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -7,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include "sim/catalog/catalog.hpp"
 #include "sim/cli/command.hpp"
@@ -14,6 +16,7 @@
 #include "sim/cli/session.hpp"
 #include "sim/cli/signals.hpp"
 #include "sim/error/error.hpp"
+#include "sim/fabric/large_pages.hpp"
 
 namespace lamina::cli {
 namespace {
@@ -81,10 +84,9 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root),          add_check(root),   add_compare(root),
-                                         add_requirements(root), add_explain(root), add_draw(root),
-                                         add_export(root),       add_list(root),    add_trace(root),
-                                         add_sweep(root)};
+  const std::vector<Command> commands = {add_run(root),     add_check(root), add_compare(root), add_requirements(root),
+                                         add_explain(root), add_draw(root),  add_export(root),  add_list(root),
+                                         add_trace(root),   add_sweep(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }
@@ -140,6 +142,13 @@ void keep_memory() {
   constexpr int kMegabyte = 1 << 20;
   (void)mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);
   (void)mallopt(M_TRIM_THRESHOLD, 512 * kMegabyte);
+  // The heap takes address space, not memory, for what is coming, and asks for large pages there: a replay touches tens
+  // of megabytes once, in a process that is made for it.
+  (void)mallopt(M_TOP_PAD, 256 * kMegabyte);
+  auto* const begin = static_cast<char*>(sbrk(0));
+  void* volatile grown = std::malloc(kMegabyte);  // volatile: or the compiler leaves both calls out
+  std::free(grown);
+  fabric::ask_for_large_pages(begin, static_cast<std::size_t>(static_cast<char*>(sbrk(0)) - begin));
 }
 
 }  // namespace

@@ -90,7 +90,8 @@ tl::expected<Prepared, error::Infeasible> prepare(const scenario::Scenario& scen
   return prepared;
 }
 
-tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scenario, const Catalogs& catalogs) {
+tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scenario, const Catalogs& catalogs,
+                                                 ReplayIn where) {
   auto prepared = prepare(scenario, catalogs);
   if (!prepared) {
     return tl::unexpected(std::move(prepared.error()));
@@ -100,7 +101,9 @@ tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scena
   replay::Options options;
   options.communication_slowdown = scenario.simulation.communication_slowdown;
   options.transport = scenario.simulation.transport;
-  result.timeline = replay::replay(result.prepared.graph, result.prepared.deployment, options);
+  const bool forks = where == ReplayIn::kChildProcess || scenario.disturbances.jitter;
+  result.timeline = forks ? replay::replay(result.prepared.graph, result.prepared.deployment, options)
+                          : replay::replay_in_process(result.prepared.graph, result.prepared.deployment, options);
   result.report = metrics::summarise(scenario, result.prepared.work, result.prepared.graph, result.prepared.deployment,
                                      result.prepared.fabric, result.timeline);
   result.report.disturbances = disturb::describe(scenario);

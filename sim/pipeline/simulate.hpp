@@ -66,8 +66,13 @@ struct Result {
   timeline::Timeline timeline;
 };
 
+/// Where SimGrid replays. kThisProcess is for processes that simulate one scenario and end: SimGrid serves a process
+/// once and may end it. Scenarios that are replayed several times (jitter) fork all the same.
+enum class ReplayIn { kChildProcess, kThisProcess };
+
 /// A layout that does not fit into memory is a Result with `report.fits == false`, not an Infeasible.
 [[nodiscard]] tl::expected<Result, error::Infeasible> simulate(const scenario::Scenario& scenario,
-                                                               const Catalogs& catalogs);
+                                                               const Catalogs& catalogs,
+                                                               ReplayIn where = ReplayIn::kChildProcess);
 
 }  // namespace lamina::pipeline

@@ -60,7 +60,7 @@ std::string_view word_for(scenario::Transport transport) {
 Row evaluate(const Bench& bench, std::int64_t index, std::optional<scenario::Transport> transport) {
   return at_point(bench, index, [&](scenario::Scenario& scenario, Row row) {
     scenario.simulation.transport = transport.value_or(scenario.simulation.transport);
-    const auto result = pipeline::simulate(scenario, bench.catalogs);
+    const auto result = pipeline::simulate(scenario, bench.catalogs, pipeline::ReplayIn::kThisProcess);
     if (!result) {
       return without_replay(std::move(row), Status::kInfeasible, result.error().reason);
     }

@@ -17,7 +17,7 @@ struct Bench {
 };
 
 /// Loads, replays and measures one point; `transport` overrides the scenario's. Faults of the values become rows; so do
-/// faults of Lamina itself (kFailed).
+/// faults of Lamina itself (kFailed). SimGrid replays in this process, so a process evaluates one point, and may die.
 [[nodiscard]] Row evaluate(const Bench& bench, std::int64_t point, std::optional<scenario::Transport> transport);
 
 /// The same by an estimate without contention, much faster: figures that is_estimated() denies are NaN.

@@ -106,7 +106,10 @@ class Run {
     };
     const auto on_answer = [&](Task task, const Answer& answer) { take(rows, task, answer); };
     on_progress_(progress_);
-    run_workers(open, work, on_answer, [&] { on_progress_(progress_); }, {options_.workers});
+    // A replay is an affair of its own process: SimGrid serves it once and may end it. A fork before anything is built
+    // costs far less than one behind it.
+    const int points_per_process = estimates ? 0 : 1;
+    run_workers(open, work, on_answer, [&] { on_progress_(progress_); }, {options_.workers, points_per_process});
   }
 
   void take(Rows& rows, Task task, const Answer& answer) {
