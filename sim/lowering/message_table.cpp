@@ -22,21 +22,6 @@ MessageTable::MessageTable(const schedules::ScheduleTable& table, int rank)
   operations_.assign(static_cast<std::size_t>(rows) * static_cast<std::size_t>(micro_batches_) * 2, kNoOperation);
 }
 
-std::ptrdiff_t MessageTable::slot(int stage, int micro_batch, bool gradients) const {
-  const bool known = stage >= 0 && static_cast<std::size_t>(stage) < row_of_stage_.size() && micro_batch >= 0 &&
-                     micro_batch < micro_batches_ && row_of_stage_[static_cast<std::size_t>(stage)] >= 0;
-  if (!known) {
-    return -1;
-  }
-  const auto row = static_cast<std::ptrdiff_t>(row_of_stage_[static_cast<std::size_t>(stage)]);
-  return (row * micro_batches_ + micro_batch) * 2 + (gradients ? 1 : 0);
-}
-
-OperationId MessageTable::find(int stage, int micro_batch, bool gradients) const {
-  const std::ptrdiff_t index = slot(stage, micro_batch, gradients);
-  return index < 0 ? kNoOperation : operations_[static_cast<std::size_t>(index)];
-}
-
 void MessageTable::set(int stage, int micro_batch, bool gradients, OperationId operation) {
   const std::ptrdiff_t index = slot(stage, micro_batch, gradients);
   if (index < 0) {

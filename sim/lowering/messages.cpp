@@ -31,6 +31,7 @@ class Ends {
   [[nodiscard]] std::vector<End> sent(std::size_t rank, const schedules::LoweredRows& rows) const {
     std::vector<End> ends;
     if (rows.empty()) {
+      ends.reserve(table_.actions[rank].size());
       for (const Action& action : table_.actions[rank]) {
         if (action.type != ActionType::kWeightGradient) {
           add_sent(action.stage, action.micro_batch, action.type != ActionType::kForward, ends);
@@ -95,10 +96,15 @@ std::string name(const Message& message) {
 std::vector<MessageEdge> message_edges(const schedules::ScheduleTable& table, const schedules::LoweredRows& rows) {
   std::map<EdgeKey, MessageEdge> edges;
   for (std::size_t rank = 0; rank < table.actions.size(); ++rank) {
+    std::vector<std::pair<EdgeKey, MessageEdge*>> of_rank;  // a handful: its neighbours
     for (const End& end : Ends(table).sent(rank, rows)) {
-      MessageEdge& edge = edges[end.edge];
-      std::tie(edge.from, edge.to, edge.gradients) = end.edge;
-      edge.messages.push_back(end.message);
+      auto known = std::find_if(of_rank.begin(), of_rank.end(), [&](const auto& one) { return one.first == end.edge; });
+      if (known == of_rank.end()) {
+        MessageEdge& edge = edges[end.edge];
+        std::tie(edge.from, edge.to, edge.gradients) = end.edge;
+        known = of_rank.insert(of_rank.end(), {end.edge, &edge});
+      }
+      known->second->messages.push_back(end.message);
     }
   }
   std::vector<int> channels(table.actions.size(), 0);

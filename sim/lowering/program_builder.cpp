@@ -53,36 +53,6 @@ void ProgramBuilder::reserve(std::size_t operations, std::size_t memory_effects,
   program_.dependencies.reserve(dependencies);
 }
 
-OperationId ProgramBuilder::add(const graph::Operation& operation) {
-  const auto id = static_cast<OperationId>(program_.operations.size());
-  program_.operations.push_back(operation);
-  if (operation.stream == 0) {
-    last_compute_ = id;
-    for (const OperationId before : pending_) {
-      depend(before, id);
-    }
-    pending_.clear();
-  }
-  return id;
-}
-
-void ProgramBuilder::depend(OperationId before, OperationId after) {
-  if (before == kNoOperation || before == after) {
-    return;
-  }
-  program_.dependencies.emplace_back(before, after);
-}
-
-void ProgramBuilder::take(OperationId at, bool at_end, graph::MemoryCategory category, double bytes) {
-  if (bytes != 0) {
-    program_.memory_effects.push_back({at, at_end, category, bytes});
-  }
-}
-
-void ProgramBuilder::give_back(OperationId at, bool at_end, graph::MemoryCategory category, double bytes) {
-  take(at, at_end, category, -bytes);
-}
-
 void ProgramBuilder::reside(graph::MemoryCategory category, double bytes) {
   program_.initial_memory[static_cast<int>(category)] += bytes;
 }

@@ -21,12 +21,36 @@ class ProgramBuilder {
   [[nodiscard]] std::uint16_t stream(graph::StreamKind kind, int peer = -1, bool gradients = false);
 
   /// Appends to the operation's stream.
-  OperationId add(const graph::Operation& operation);
+  OperationId add(const graph::Operation& operation) {
+    const auto id = static_cast<OperationId>(program_.operations.size());
+    program_.operations.push_back(operation);
+    if (operation.stream == 0) {
+      last_compute_ = id;
+      for (const OperationId before : pending_) {
+        depend(before, id);
+      }
+      pending_.clear();
+    }
+    return id;
+  }
 
   /// `before` may be kNoOperation (nothing to wait for).
-  void depend(OperationId before, OperationId after);
-  void take(OperationId at, bool at_end, graph::MemoryCategory category, double bytes);
-  void give_back(OperationId at, bool at_end, graph::MemoryCategory category, double bytes);
+  void depend(OperationId before, OperationId after) {
+    if (before != kNoOperation && before != after) {
+      program_.dependencies.emplace_back(before, after);
+    }
+  }
+
+  void take(OperationId at, bool at_end, graph::MemoryCategory category, double bytes) {
+    if (bytes != 0) {
+      program_.memory_effects.push_back({at, at_end, category, bytes});
+    }
+  }
+
+  void give_back(OperationId at, bool at_end, graph::MemoryCategory category, double bytes) {
+    take(at, at_end, category, -bytes);
+  }
+
   void reside(graph::MemoryCategory category, double bytes);
 
   /// Adds an end of a channel and returns its index.

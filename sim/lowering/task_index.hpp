@@ -20,13 +20,19 @@ class TaskIndex {
     if (entries_.empty()) {
       return {};
     }
+    if (!tasks_.empty()) {
+      return among_few(task);
+    }
     const auto slot = static_cast<std::size_t>(task + 1);
     return std::span(entries_).subspan(first_[slot], first_[slot + 1] - first_[slot]);
   }
 
  private:
-  std::vector<std::uint32_t> first_;  ///< [task + 1] into entries_, and the end
+  [[nodiscard]] std::span<const std::uint32_t> among_few(int task) const;
+
+  std::vector<std::uint32_t> first_;  ///< [task + 1] into entries_, and the end; empty when entries are few
   std::vector<std::uint32_t> entries_;
+  std::vector<int> tasks_;  ///< [entry of entries_], ascending, when they are few
 };
 
 }  // namespace lamina::lowering

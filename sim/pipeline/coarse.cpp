@@ -106,22 +106,18 @@ replay::TransferTime transfer(const ClosedTime& time) {
   return {time.latency_s, time.s_per_byte};
 }
 
-bool copies(const graph::Program& program, bool to_host) {
-  return std::any_of(program.operations.begin(), program.operations.end(), [&](const graph::Operation& operation) {
-    return operation.kind == graph::OperationKind::kHostCopy && operation.to_host == to_host;
-  });
-}
+struct Work {
+  double flops = 0;
+  double compute_s = 0;
+};
 
-double flops_of(const graph::Program& program) {
-  return std::accumulate(program.operations.begin(), program.operations.end(), 0.0,
-                         [](double sum, const graph::Operation& operation) { return sum + operation.flops; });
-}
-
-double compute_of(const graph::Program& program) {
-  return std::accumulate(program.operations.begin(), program.operations.end(), 0.0,
-                         [](double sum, const graph::Operation& operation) {
-                           return sum + (operation.kind == graph::OperationKind::kCompute ? operation.duration_s : 0);
-                         });
+Work work_of(const graph::Program& program) {
+  Work work;
+  for (const graph::Operation& operation : program.operations) {
+    work.flops += operation.flops;
+    work.compute_s += operation.kind == graph::OperationKind::kCompute ? operation.duration_s : 0;
+  }
+  return work;
 }
 
 void add_utilisation(CoarseEstimate& estimate, const scenario::Scenario& scenario, const model::WorkModel& work,
@@ -132,10 +128,10 @@ void add_utilisation(CoarseEstimate& estimate, const scenario::Scenario& scenari
   double busiest_compute = 0;
   double all_flops = 0;
   for (const graph::Program& program : programs) {
-    const double flops = flops_of(program);
-    busiest_flops = std::max(busiest_flops, flops);
-    busiest_compute = std::max(busiest_compute, compute_of(program));
-    all_flops += flops * replicas;
+    const Work done = work_of(program);
+    busiest_flops = std::max(busiest_flops, done.flops);
+    busiest_compute = std::max(busiest_compute, done.compute_s);
+    all_flops += done.flops * replicas;
   }
   const double peak = work.peak.value();
   const bool has_flops = peak > 0 && busiest_flops > 0;
@@ -333,7 +329,11 @@ std::vector<replay::ProgramTimes> CoarseSearch::program_times(const scenario::Sc
       times.joins[group] = devices_of(scenario.strategy, static_cast<GroupKind>(group), rank).size > 1;
     }
     std::array<std::array<bool, graph::kCollectiveKinds>, graph::kGroupKinds> known{};
+    std::array<bool, 2> copies{};  // from and to the host
     for (const graph::Operation& operation : program.operations) {
+      if (operation.kind == graph::OperationKind::kHostCopy) {
+        copies[operation.to_host ? 1 : 0] = true;
+      }
       const auto group = static_cast<std::size_t>(operation.group);
       const auto kind = static_cast<std::size_t>(operation.collective);
       if (operation.kind == graph::OperationKind::kCollective && times.joins[group] && !known[group][kind]) {
@@ -341,10 +341,10 @@ std::vector<replay::ProgramTimes> CoarseSearch::program_times(const scenario::Sc
         times.collectives[group][kind] = transfer(time_of(scenario, operation.group, operation.collective, rank));
       }
     }
-    if (copies(program, true)) {
+    if (copies[1]) {
       times.to_host = transfer(time_of_route(fabric_, fabric::host_route(fabric_, device, true)));
     }
-    if (copies(program, false)) {
+    if (copies[0]) {
       times.from_host = transfer(time_of_route(fabric_, fabric::host_route(fabric_, device, false)));
     }
   }

@@ -1,6 +1,7 @@
 #include "sim/replay/longest_path.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -19,6 +20,25 @@ constexpr bool crosses_roles(GroupKind group) {
   return group == GroupKind::kPipeline || group == GroupKind::kEmbedding;
 }
 
+/// What a transfer or computation takes; 0 for receives, which take what their sends do.
+double seconds_of(const graph::Operation& one, const ProgramTimes& times) {
+  const auto seconds = [&](const TransferTime& time) { return time.latency_s + one.bytes * time.s_per_byte; };
+  switch (one.kind) {
+    case OperationKind::kCompute:
+      return one.duration_s;
+    case OperationKind::kSend:
+      return seconds(times.channels[one.channel]);
+    case OperationKind::kReceive:
+      return 0;
+    case OperationKind::kHostCopy:
+      return seconds(one.to_host ? times.to_host : times.from_host);
+    case OperationKind::kCollective:
+      break;
+  }
+  const auto group = static_cast<std::size_t>(one.group);
+  return times.joins[group] ? seconds(times.collectives[group][static_cast<std::size_t>(one.collective)]) : 0;
+}
+
 class Sweep {
  public:
   Sweep(const std::vector<graph::Program>& programs, const std::vector<ProgramTimes>& times)
@@ -26,13 +46,12 @@ class Sweep {
 
   LongestPath run() {
     number();
-    link_streams();
+    read_operations();
     link_dependencies();
     pair_messages();
-    gather_collectives();
     const std::size_t count = result_.spans.size();
     for (std::uint32_t vertex = 0; vertex < count; ++vertex) {
-      if (waits_[vertex] == 0) {
+      if (vertices_[vertex].waits == 0) {
         ready_.push_back(vertex);
       }
     }
@@ -46,6 +65,17 @@ class Sweep {
   }
 
  private:
+  /// All that the walk reads of an operation, in half a cache line: the programs are read once, in order.
+  struct Vertex {
+    double duration_s = 0;
+    std::uint32_t waits = 0;             ///< predecessors that are not done
+    std::uint32_t next = kNone;          ///< in its stream
+    std::uint32_t partner = kNone;       ///< other end of a message
+    std::uint32_t meeting = kNone;       ///< into meetings_, of its group's kind
+    std::uint32_t first_after = 0;       ///< into after_, up to that of the next vertex
+    GroupKind group = GroupKind::kData;  ///< of the meeting
+  };
+
   struct Meeting {
     std::vector<std::uint32_t> members;  ///< vertices
     std::uint32_t expected = 0;
@@ -54,86 +84,88 @@ class Sweep {
 
   void number() {
     std::uint32_t total = 0;
+    std::size_t channels = 0;
     for (const graph::Program& program : programs_) {
       result_.first.push_back(total);
+      first_channel_.push_back(channels);
       total += static_cast<std::uint32_t>(program.operations.size());
+      channels += program.channels.size();
     }
     result_.first.push_back(total);
     result_.spans.resize(total);
-    program_of_.resize(total);
-    for (std::size_t p = 0; p < programs_.size(); ++p) {
-      std::fill(program_of_.begin() + result_.first[p], program_of_.begin() + result_.first[p + 1],
-                static_cast<std::uint32_t>(p));
-    }
-    waits_.assign(total, 0);
-    next_in_stream_.assign(total, kNone);
-    partner_.assign(total, kNone);
-    meeting_.assign(total, kNone);
+    vertices_.resize(total + std::size_t{1});
+    ends_.resize(channels);
   }
 
-  void link_streams() {
-    std::vector<std::uint32_t> last;
+  void read_operations() {
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       const graph::Program& program = programs_[p];
-      last.assign(program.streams.size(), kNone);
+      last_in_stream_.assign(program.streams.size(), kNone);
+      std::array<std::uint32_t, graph::kGroupKinds> collectives{};
       for (std::uint32_t i = 0; i < program.operations.size(); ++i) {
-        const std::uint16_t stream = program.operations[i].stream;
-        if (!program.streams[stream].in_order) {
-          continue;
+        const graph::Operation& operation = program.operations[i];
+        const std::uint32_t number = result_.first[p] + i;
+        Vertex& vertex = vertices_[number];
+        vertex.duration_s = seconds_of(operation, times_[p]);
+        if (program.streams[operation.stream].in_order) {
+          follow(operation.stream, number);
         }
-        const std::uint32_t vertex = result_.first[p] + i;
-        if (last[stream] != kNone) {
-          next_in_stream_[last[stream]] = vertex;
-          ++waits_[vertex];
+        if (operation.kind == OperationKind::kSend || operation.kind == OperationKind::kReceive) {
+          ends_[first_channel_[p] + operation.channel].push_back(number);
+        } else if (operation.kind == OperationKind::kCollective && crosses_roles(operation.group) &&
+                   times_[p].joins[static_cast<std::size_t>(operation.group)]) {
+          expect(vertex, operation.group, collectives[static_cast<std::size_t>(operation.group)]++);
         }
-        last[stream] = vertex;
       }
     }
+  }
+
+  void follow(std::uint16_t stream, std::uint32_t number) {
+    std::uint32_t& last = last_in_stream_[stream];
+    if (last != kNone) {
+      vertices_[last].next = number;
+      ++vertices_[number].waits;
+    }
+    last = number;
+  }
+
+  /// The k-th collective of a group that crosses roles starts with those of the other members.
+  void expect(Vertex& vertex, GroupKind group, std::uint32_t k) {
+    std::vector<Meeting>& meetings = meetings_[static_cast<std::size_t>(group)];
+    meetings.resize(std::max(meetings.size(), std::size_t{k} + 1));
+    vertex.meeting = k;
+    vertex.group = group;
+    ++meetings[k].expected;
   }
 
   void link_dependencies() {
-    first_after_.assign(result_.spans.size() + 1, 0);
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       for (const auto& [before, after] : programs_[p].dependencies) {
-        ++first_after_[result_.first[p] + before + 1];
-        ++waits_[result_.first[p] + after];
+        ++vertices_[result_.first[p] + before + 1].first_after;
+        ++vertices_[result_.first[p] + after].waits;
       }
     }
-    for (std::size_t vertex = 1; vertex < first_after_.size(); ++vertex) {
-      first_after_[vertex] += first_after_[vertex - 1];
+    for (std::size_t vertex = 1; vertex < vertices_.size(); ++vertex) {
+      vertices_[vertex].first_after += vertices_[vertex - 1].first_after;
     }
-    after_.resize(first_after_.back());
-    std::vector<std::uint32_t> position(first_after_.begin(), first_after_.end() - 1);
+    after_.resize(vertices_.back().first_after);
+    std::vector<std::uint32_t> filled(vertices_.size() - 1, 0);
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       for (const auto& [before, after] : programs_[p].dependencies) {
-        after_[position[result_.first[p] + before]++] = result_.first[p] + after;
+        const std::uint32_t from = result_.first[p] + before;
+        after_[vertices_[from].first_after + filled[from]++] = result_.first[p] + after;
       }
     }
   }
 
   /// The k-th send of a channel and the k-th receive of its other end.
   void pair_messages() {
-    std::vector<std::size_t> first_channel;
-    std::size_t channels = 0;
-    for (const graph::Program& program : programs_) {
-      first_channel.push_back(channels);
-      channels += program.channels.size();
-    }
-    std::vector<std::vector<std::uint32_t>> ends(channels);
-    for (std::size_t p = 0; p < programs_.size(); ++p) {
-      const auto& operations = programs_[p].operations;
-      for (std::uint32_t i = 0; i < operations.size(); ++i) {
-        if (operations[i].kind == OperationKind::kSend || operations[i].kind == OperationKind::kReceive) {
-          ends[first_channel[p] + operations[i].channel].push_back(result_.first[p] + i);
-        }
-      }
-    }
     for (std::size_t p = 0; p < programs_.size(); ++p) {
       for (std::size_t c = 0; c < programs_[p].channels.size(); ++c) {
         const graph::Channel& channel = programs_[p].channels[c];
         if (channel.sends) {
-          pair(ends[first_channel[p] + c], ends.at(first_channel.at(static_cast<std::size_t>(channel.peer)) +
-                                                   static_cast<std::size_t>(channel.peer_channel)));
+          pair(ends_[first_channel_[p] + c], ends_.at(first_channel_.at(static_cast<std::size_t>(channel.peer)) +
+                                                      static_cast<std::size_t>(channel.peer_channel)));
         }
       }
     }
@@ -144,129 +176,84 @@ class Sweep {
       throw error::InternalError(fmt::format("{} sends of a channel meet {} receives", sends.size(), receives.size()));
     }
     for (std::size_t k = 0; k < sends.size(); ++k) {
-      partner_[sends[k]] = receives[k];
-      partner_[receives[k]] = sends[k];
+      vertices_[sends[k]].partner = receives[k];
+      vertices_[receives[k]].partner = sends[k];
+      vertices_[receives[k]].duration_s = vertices_[sends[k]].duration_s;
     }
-  }
-
-  void gather_collectives() {
-    for (const GroupKind group : {GroupKind::kPipeline, GroupKind::kEmbedding}) {
-      const auto kind = static_cast<std::size_t>(group);
-      const std::size_t first = meetings_.size();
-      for (std::size_t p = 0; p < programs_.size(); ++p) {
-        if (!times_[p].joins[kind]) {
-          continue;
-        }
-        std::size_t k = first;
-        for (std::uint32_t i = 0; i < programs_[p].operations.size(); ++i) {
-          const graph::Operation& operation = programs_[p].operations[i];
-          if (operation.kind == OperationKind::kCollective && operation.group == group) {
-            meetings_.resize(std::max(meetings_.size(), k + 1));
-            meeting_[result_.first[p] + i] = static_cast<std::uint32_t>(k);
-            ++meetings_[k++].expected;
-          }
-        }
-      }
-    }
-  }
-
-  [[nodiscard]] const graph::Operation& operation(std::uint32_t vertex) const {
-    const std::uint32_t program = program_of_[vertex];
-    return programs_[program].operations[vertex - result_.first[program]];
-  }
-
-  static double seconds(const TransferTime& time, double bytes) { return time.latency_s + bytes * time.s_per_byte; }
-
-  [[nodiscard]] double duration(std::uint32_t vertex) const {
-    const graph::Operation& one = operation(vertex);
-    const ProgramTimes& times = times_[program_of_[vertex]];
-    switch (one.kind) {
-      case OperationKind::kCompute:
-        return one.duration_s;
-      case OperationKind::kSend:
-      case OperationKind::kReceive:
-        return seconds(times.channels[one.channel], one.bytes);
-      case OperationKind::kHostCopy:
-        return seconds(one.to_host ? times.to_host : times.from_host, one.bytes);
-      case OperationKind::kCollective:
-        break;
-    }
-    const auto group = static_cast<std::size_t>(one.group);
-    return times.joins[group] ? seconds(times.collectives[group][static_cast<std::size_t>(one.collective)], one.bytes)
-                              : 0;
   }
 
   /// Everything that the operation waits for is done, at its start date.
-  void reach(std::uint32_t vertex) {
-    const std::uint32_t other = partner_[vertex];
+  void reach(std::uint32_t number) {
+    const Vertex& vertex = vertices_[number];
+    const std::uint32_t other = vertex.partner;
     if (other != kNone) {
-      if (waits_[other] != 0 || !reached(other)) {
-        mark_reached(vertex);
+      if (vertices_[other].waits != 0 || !reached(other)) {
+        mark_reached(number);
         return;
       }
-      const double start = std::max(result_.spans[vertex].start, result_.spans[other].start);
-      const bool sends = operation(vertex).kind == OperationKind::kSend;
-      const double end = start + duration(sends ? vertex : other);
-      finish(vertex, start, end);
+      const double start = std::max(result_.spans[number].start, result_.spans[other].start);
+      const double end = start + vertex.duration_s;
+      finish(number, start, end);
       finish(other, start, end);
       return;
     }
-    if (meeting_[vertex] != kNone) {
-      meet(vertex);
+    if (vertex.meeting != kNone) {
+      meet(number);
       return;
     }
-    const double start = result_.spans[vertex].start;
-    finish(vertex, start, start + duration(vertex));
+    const double start = result_.spans[number].start;
+    finish(number, start, start + vertex.duration_s);
   }
 
-  void meet(std::uint32_t vertex) {
-    Meeting& meeting = meetings_[meeting_[vertex]];
-    meeting.start = std::max(meeting.start, result_.spans[vertex].start);
-    meeting.members.push_back(vertex);
+  void meet(std::uint32_t number) {
+    const Vertex& vertex = vertices_[number];
+    Meeting& meeting = meetings_[static_cast<std::size_t>(vertex.group)][vertex.meeting];
+    meeting.start = std::max(meeting.start, result_.spans[number].start);
+    meeting.members.push_back(number);
     if (meeting.members.size() == meeting.expected) {
-      const double end = meeting.start + duration(meeting.members.front());
+      const double end = meeting.start + vertices_[meeting.members.front()].duration_s;
       for (const std::uint32_t member : meeting.members) {
         finish(member, meeting.start, end);
       }
     }
   }
 
-  void finish(std::uint32_t vertex, double start, double end) {
-    result_.spans[vertex] = {start, end};
+  void finish(std::uint32_t number, double start, double end) {
+    const Vertex& vertex = vertices_[number];
+    result_.spans[number] = {start, end};
     result_.end_s = std::max(result_.end_s, end);
     ++done_;
-    if (next_in_stream_[vertex] != kNone) {
-      release(next_in_stream_[vertex], end);
+    if (vertex.next != kNone) {
+      release(vertex.next, end);
     }
-    for (std::uint32_t i = first_after_[vertex]; i < first_after_[vertex + 1]; ++i) {
+    const std::uint32_t last = vertices_[number + std::size_t{1}].first_after;
+    for (std::uint32_t i = vertex.first_after; i < last; ++i) {
       release(after_[i], end);
     }
   }
 
-  void release(std::uint32_t vertex, double date) {
-    double& start = result_.spans[vertex].start;
+  void release(std::uint32_t number, double date) {
+    double& start = result_.spans[number].start;
     start = std::max(start, date);
-    if (--waits_[vertex] == 0) {
-      ready_.push_back(vertex);
+    if (--vertices_[number].waits == 0) {
+      ready_.push_back(number);
     }
   }
 
   /// An end of a message that waits for the other has an end date below 0.
-  void mark_reached(std::uint32_t vertex) { result_.spans[vertex].end = -1; }
+  void mark_reached(std::uint32_t number) { result_.spans[number].end = -1; }
 
-  [[nodiscard]] bool reached(std::uint32_t vertex) const { return result_.spans[vertex].end < 0; }
+  [[nodiscard]] bool reached(std::uint32_t number) const { return result_.spans[number].end < 0; }
 
   const std::vector<graph::Program>& programs_;
   const std::vector<ProgramTimes>& times_;
   LongestPath result_;
-  std::vector<std::uint32_t> program_of_;
-  std::vector<std::uint32_t> waits_;           ///< [vertex] predecessors that are not done
-  std::vector<std::uint32_t> next_in_stream_;  ///< [vertex]
-  std::vector<std::uint32_t> first_after_;     ///< [vertex] into after_, and the end
-  std::vector<std::uint32_t> after_;           ///< dependants
-  std::vector<std::uint32_t> partner_;         ///< [vertex] other end of a message
-  std::vector<std::uint32_t> meeting_;         ///< [vertex] into meetings_
-  std::vector<Meeting> meetings_;
+  std::vector<Vertex> vertices_;                  ///< and one more, for its first_after
+  std::vector<std::uint32_t> after_;              ///< dependants
+  std::vector<std::size_t> first_channel_;        ///< [program] into ends_
+  std::vector<std::vector<std::uint32_t>> ends_;  ///< [channel] its sends or receives
+  std::vector<std::uint32_t> last_in_stream_;     ///< of the program that is read
+  std::array<std::vector<Meeting>, graph::kGroupKinds> meetings_;
   std::vector<std::uint32_t> ready_;
   std::size_t done_ = 0;
 };
