@@ -38,6 +38,9 @@ struct Options {
 [[nodiscard]] timeline::Timeline replay(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                                         const Options& options = {});
 
+/// This process has replayed on SimGrid, or has tried to, and cannot do so again.
+[[nodiscard]] bool has_used_simgrid();
+
 /// The same in the calling process; on SimGrid at most once per process.
 [[nodiscard]] timeline::Timeline replay_in_process(const graph::OperationGraph& graph,
                                                    const deployment::Deployment& deployment,

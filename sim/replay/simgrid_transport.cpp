@@ -15,6 +15,7 @@
 
 #include "sim/error/error.hpp"
 #include "sim/replay/link_profile.hpp"
+#include "sim/replay/replay.hpp"
 
 namespace lamina::replay {
 namespace {
@@ -296,8 +297,12 @@ class SimgridTransport final : public Transport {
 
 }  // namespace
 
+bool has_used_simgrid() {
+  return s4u::Engine::has_instance();
+}
+
 std::unique_ptr<Transport> make_simgrid_transport(const deployment::Deployment& deployment, const Plan& plan) {
-  if (s4u::Engine::has_instance()) {
+  if (has_used_simgrid()) {
     throw error::InternalError("replay: a process can replay only once; use replay(), which forks");
   }
   return std::make_unique<SimgridTransport>(deployment, plan);

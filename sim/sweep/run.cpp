@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/replay/replay.hpp"
 #include "sim/sweep/workers.hpp"
 
 namespace lamina::sweep {
@@ -106,10 +107,8 @@ class Run {
     };
     const auto on_answer = [&](Task task, const Answer& answer) { take(rows, task, answer); };
     on_progress_(progress_);
-    // A replay is an affair of its own process: SimGrid serves it once and may end it. A fork before anything is built
-    // costs far less than one behind it.
-    const int points_per_process = estimates ? 0 : 1;
-    run_workers(open, work, on_answer, [&] { on_progress_(progress_); }, {options_.workers, points_per_process});
+    // SimGrid serves a process once and may end it. A fork before anything is built costs far less than one behind it.
+    run_workers(open, work, on_answer, [&] { on_progress_(progress_); }, {options_.workers, replay::has_used_simgrid});
   }
 
   void take(Rows& rows, Task task, const Answer& answer) {

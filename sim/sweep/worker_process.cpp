@@ -72,10 +72,13 @@ void die_with(pid_t parent) {
   }
 }
 
-[[noreturn]] void serve(int socket, const std::function<std::string(Task)>& work, int most_tasks) {
+constexpr std::uint64_t kLast = std::uint64_t{1} << 63U;
+
+[[noreturn]] void serve(int socket, const std::function<std::string(Task)>& work,
+                        const std::function<bool()>& is_spent) {
   std::uint64_t task = 0;
-  for (int served = 0; (most_tasks == 0 || served < most_tasks) && read_exactly(socket, &task, sizeof(task));
-       ++served) {
+  bool spent = false;
+  while (!spent && read_exactly(socket, &task, sizeof(task))) {
     std::string answer;
     try {
       answer = work(task);
@@ -83,7 +86,8 @@ void die_with(pid_t parent) {
       [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, failure.what(), std::strlen(failure.what()));
       _exit(1);
     }
-    const std::uint64_t size = answer.size();
+    spent = is_spent && is_spent();
+    const std::uint64_t size = answer.size() | (spent ? kLast : 0);
     if (!send_exactly(socket, bytes_of(size)) || !send_exactly(socket, answer)) {
       _exit(1);
     }
@@ -107,8 +111,7 @@ std::string last_words(int errors) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(const std::function<std::string(Task)>& work, const std::vector<int>& others,
-                             int most_tasks)
-    : most_tasks_(most_tasks) {
+                             const std::function<bool()>& is_spent) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw error::EnvironmentError(fmt::format("cannot connect to a worker process: {}", std::strerror(errno)));
@@ -125,7 +128,7 @@ WorkerProcess::WorkerProcess(const std::function<std::string(Task)>& work, const
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nowhere, STDOUT_FILENO);
     dup2(errors_, STDERR_FILENO);
-    serve(ends[1], work, most_tasks);
+    serve(ends[1], work, is_spent);
   }
   const int reason = errno;
   socket_ = ends[0];
@@ -149,7 +152,6 @@ WorkerProcess::~WorkerProcess() {
 
 void WorkerProcess::give(Task task) {
   tasks_.push_back(task);
-  ++given_;
   (void)send_exactly(socket_, bytes_of(task));  // a dead worker shows when its answer is read
 }
 
@@ -171,9 +173,12 @@ std::optional<std::string> WorkerProcess::take_answer() {
     return std::nullopt;
   }
   std::memcpy(&size, received_.data(), sizeof(size));
+  const bool last = (size & kLast) != 0;
+  size &= ~kLast;
   if (received_.size() - sizeof(size) < size) {
     return std::nullopt;
   }
+  spent_ = last;
   std::string answer = received_.substr(sizeof(size), size);
   received_.erase(0, sizeof(size) + size);
   tasks_.pop_front();

@@ -12,12 +12,14 @@
 
 namespace lamina::sweep {
 
-/// One forked process at the other end of a socket. Frames: 8 bytes task; back 8 bytes length and the text.
+/// One forked process at the other end of a socket. Frames: 8 bytes task; back 8 bytes length, with the top
+/// bit set for the last answer of the process, and the text.
 class WorkerProcess {
  public:
   /// Forks. The child closes `others` (the parent's ends towards other workers) and serves until the socket closes or
-  /// it has answered `most_tasks` (0: no limit). @throws EnvironmentError
-  WorkerProcess(const std::function<std::string(Task)>& work, const std::vector<int>& others, int most_tasks);
+  /// `is_spent` (may be empty) says so after a task. @throws EnvironmentError
+  WorkerProcess(const std::function<std::string(Task)>& work, const std::vector<int>& others,
+                const std::function<bool()>& is_spent);
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
   ~WorkerProcess();  ///< ends the process
@@ -26,8 +28,8 @@ class WorkerProcess {
 
   [[nodiscard]] const std::deque<Task>& tasks() const { return tasks_; }
 
-  /// More would not be served by this process.
-  [[nodiscard]] bool is_spent() const { return most_tasks_ > 0 && given_ >= most_tasks_; }
+  /// The answer taken last is the last of this process; what else it was given is not served.
+  [[nodiscard]] bool is_spent() const { return spent_; }
 
   void give(Task task);
 
@@ -44,8 +46,7 @@ class WorkerProcess {
   int socket_ = -1;
   int errors_ = -1;
   pid_t process_ = -1;
-  int most_tasks_ = 0;
-  int given_ = 0;
+  bool spent_ = false;
   std::deque<Task> tasks_;
   std::string received_;
 };

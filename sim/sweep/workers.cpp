@@ -39,16 +39,13 @@ class Pool {
   using Worker = std::unique_ptr<WorkerProcess>;
 
   /// Tasks under way per process: one more than it works on, so that it need not wait for us.
-  [[nodiscard]] std::size_t depth() const { return options_.tasks_per_process == 1 ? 1 : 3; }
+  static constexpr std::size_t kDepth = 3;
 
   void feed(Worker& worker) {
-    if (worker && worker->is_spent() && worker->tasks().empty()) {
-      worker.reset();
-    }
     if (!worker && !open_.empty()) {
-      worker = std::make_unique<WorkerProcess>(work_, sockets(), options_.tasks_per_process);
+      worker = std::make_unique<WorkerProcess>(work_, sockets(), options_.is_spent);
     }
-    while (worker && !worker->is_spent() && worker->tasks().size() < depth() && !open_.empty()) {
+    while (worker && worker->tasks().size() < kDepth && !open_.empty()) {
       worker->give(open_.front());
       open_.pop_front();
     }
@@ -86,7 +83,7 @@ class Pool {
 
   void serve(Worker& worker) {
     const bool alive = worker->receive();
-    while (!worker->tasks().empty()) {
+    while (!worker->tasks().empty() && !worker->is_spent()) {
       const Task task = worker->tasks().front();
       auto answer = worker->take_answer();
       if (!answer) {
@@ -95,7 +92,10 @@ class Pool {
       --left_;
       on_answer_(task, std::move(*answer));
     }
-    if (!alive) {
+    if (worker->is_spent()) {
+      open_.insert(open_.begin(), worker->tasks().begin(), worker->tasks().end());
+      worker.reset();
+    } else if (!alive) {
       bury(worker);
     }
   }

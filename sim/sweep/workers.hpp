@@ -17,8 +17,8 @@ using Answer = tl::expected<std::string, std::string>;
 
 struct WorkerOptions {
   int workers = 1;
-  /// Tasks that one process serves before it is replaced by a fresh one; 0: no limit.
-  int tasks_per_process = 0;
+  /// Asked in the process after each task; true: a fresh process serves the next one. Empty: never.
+  std::function<bool()> is_spent = nullptr;
   std::chrono::milliseconds tick{250};
 };
 

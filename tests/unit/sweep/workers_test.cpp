@@ -47,8 +47,8 @@ TEST(Workers, AnswerEveryTaskOnce) {
   }
 }
 
-TEST(Workers, AreReplacedAfterTheirShare) {
-  const auto got = answers(9, [](Task) { return std::to_string(getpid()); }, {2, 1});
+TEST(Workers, AreReplacedWhenTheyAreSpent) {
+  const auto got = answers(9, [](Task) { return std::to_string(getpid()); }, {2, [] { return true; }});
   std::map<std::string, int> processes;
   for (const auto& [task, answer] : got) {
     ++processes[answer.value()];
