@@ -12,15 +12,16 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   lamina export pytorch-csv my.yaml -o table.csv
+  lamina export chakra my.yaml -o traces/step
   lamina export pytorch-csv --help          more on one format)";
 
 }  // namespace
 
 Command add_export(CLI::App& root) {
-  CLI::App* parser = root.add_subcommand("export", "Write a scenario's schedule for other tools");
+  CLI::App* parser = root.add_subcommand("export", "Write a scenario for other tools");
   parser->require_subcommand(1);
   parser->footer(kExamples);
-  const std::vector<Command> formats = {add_export_pytorch_csv(*parser)};
+  const std::vector<Command> formats = {add_export_pytorch_csv(*parser), add_export_chakra(*parser)};
   for (const Command& format : formats) {
     format.parser->fallthrough();  // the options of every command are known to `lamina export`
   }

@@ -14,6 +14,7 @@
 #include "sim/cli/costs.hpp"
 #include "sim/cli/inputs.hpp"
 #include "sim/cli/output.hpp"
+#include "sim/cli/run_trace.hpp"
 #include "sim/cli/signals.hpp"
 #include "sim/pipeline/simulate.hpp"
 #include "sim/report/graph_text.hpp"
@@ -31,6 +32,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina run scenarios/quickstart.yaml --format json
   lamina run scenarios/quickstart.yaml -o out     and a trace for Perfetto
   lamina run scenarios/published/layered-modular-2021/      a folder, compared
+  lamina run cluster.yaml --trace traces/step     a Chakra trace, on a cluster
 
 Exit codes: 0 done, 1 fault of Lamina, 2 command line, 3 scenario invalid,
 4 cannot run or does not fit into memory, 6 environment (permission, space).)";
@@ -42,6 +44,8 @@ struct RunOptions {
   std::string format = "console";
   bool no_fold = false;
   bool dump_graph = false;
+  std::string trace;
+  std::string trace_groups;
 };
 
 /// One run of the command: files in, reports out.
@@ -196,6 +200,14 @@ void dump_graph(Job& job, std::size_t index, const pipeline::Catalogs& catalogs)
 }
 
 ExitCode run(const RunOptions& options, Session& session) {
+  if (!options.trace.empty()) {
+    if (options.dump_graph) {
+      throw UsageError("--dump-graph prints what a scenario does; a trace is what it does");
+    }
+    return run_chakra_trace({options.inputs, options.overrides, options.output_folder, options.format, options.no_fold,
+                             options.trace, options.trace_groups},
+                            session);
+  }
   Job job{options, session, expand_files(options.inputs), {}, {}, {}, false};
   check_options(options, job.files.size());
   const auto overrides = parse_overrides(options.overrides);
@@ -252,6 +264,19 @@ Command add_run(CLI::App& root) {
   parser->add_flag("--no-fold", options->no_fold, "Replay every rank, not one of each class");
   parser->add_flag("--dump-graph", options->dump_graph,
                    "Print what every pipeline rank executes, with\nits dependencies, instead of a report");
+  CLI::Option* trace =
+      parser
+          ->add_option(
+              "--trace", options->trace,
+              "Replay the Chakra execution trace in PREFIX.0.et,\nPREFIX.1.et, ... on FILE's cluster; FILE needs\n"
+              "no model and no strategy (docs/chakra.md)")
+          ->type_name("PREFIX")
+          ->check([](const std::string& name) { return name.empty() ? "the name is empty" : ""; });
+  parser
+      ->add_option("--trace-groups", options->trace_groups,
+                   "Its process groups; default: comm_groups.json\nbeside the trace")
+      ->type_name("JSON")
+      ->needs(trace);
   parser->footer(kExamples);
   return {parser, [options](Session& session) { return run(*options, session); }};
 }

@@ -46,6 +46,12 @@ struct CatalogueEntry {
                                  const std::filesystem::path& catalogue, const Plugins& plugins,
                                  const std::vector<Override>& overrides = {});
 
+/// Name, description, cluster and simulation of a scenario file, for work that comes from elsewhere (a trace): model and
+/// strategy may be missing, and are not read if they are there.
+/// @throws ScenarioError, EnvironmentError as load_file
+[[nodiscard]] Scenario load_cluster_file(const std::filesystem::path& file, const std::filesystem::path& catalogue,
+                                         const Plugins& plugins, const std::vector<Override>& overrides = {});
+
 /// Everything `lamina list models|hardware` shows, sorted by kind and name.
 [[nodiscard]] std::vector<CatalogueEntry> list_catalogue(const std::filesystem::path& catalogue);
 

@@ -47,7 +47,8 @@ const std::map<std::string, Rooms>& allowed() {
       {"comparison", {"report"}},
       {"requirements", {"pipeline"}},
       {"sweep", {"pipeline"}},
-      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep"}},
+      {"chakra", {"pipeline"}},
+      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep", "chakra"}},
   };
   return table;
 }
@@ -61,6 +62,9 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"nlohmann/", {"scenario", "report", "trace", "sweep"}},
       {"google/protobuf/", {"report"}},
       {"zlib.h", {"report", "trace", "sweep"}},
+      {"nlohmann/", {"scenario", "report", "trace", "chakra"}},
+      {"google/protobuf/", {"report", "chakra"}},
+      {"zlib.h", {"report", "trace"}},
       {"CLI/", {"cli"}},
       {"spdlog/", {"cli"}},
       {"boost/", {"graph", "lowering", "deployment", "symmetry", "replay", "metrics", "topologies"}},
