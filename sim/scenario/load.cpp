@@ -65,22 +65,7 @@ Scenario load_text(std::string_view text, const std::filesystem::path& file, con
 
 Scenario load_cluster_file(const std::filesystem::path& file, const std::filesystem::path& catalogue,
                            const Plugins& plugins, const std::vector<Override>& overrides) {
-  const Schema schema(plugins);
-  const Tree root = parse_root(schema, read_text_file(file, kLargestFile), file.string(), overrides);
-  Section section = schema.section("scenario");
-  for (KeySpec& key : section.keys) {
-    key.required = key.required && key.name != "model" && key.name != "strategy";
-  }
-  const SectionReader reader(section, root, "");
-  const Catalogue entries(catalogue, schema);
-  const Context context{schema, entries, file.parent_path()};
-  Scenario scenario;
-  scenario.file = file.string();
-  scenario.name = reader.text_or("name", file.stem().string());
-  scenario.description = reader.text("description");
-  scenario.cluster = read_cluster(context, *reader.value("cluster"));
-  scenario.simulation = read_simulation(context, reader.value("simulation"), root.position);
-  return scenario;
+  return open_scenario(file, catalogue, plugins, overrides).load_cluster();
 }
 
 std::vector<CatalogueEntry> list_catalogue(const std::filesystem::path& catalogue) {

@@ -46,8 +46,8 @@ struct CatalogueEntry {
                                  const std::filesystem::path& catalogue, const Plugins& plugins,
                                  const std::vector<Override>& overrides = {});
 
-/// Name, description, cluster and simulation of a scenario file, for work that comes from elsewhere (a trace): model and
-/// strategy may be missing, and are not read if they are there.
+/// Name, description, cluster, simulation and disturbances of a scenario file, for work that comes from elsewhere (a
+/// trace): model and strategy may be missing, and nothing else is read if it is there.
 /// @throws ScenarioError, EnvironmentError as load_file
 [[nodiscard]] Scenario load_cluster_file(const std::filesystem::path& file, const std::filesystem::path& catalogue,
                                          const Plugins& plugins, const std::vector<Override>& overrides = {});

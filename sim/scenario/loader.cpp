@@ -55,21 +55,28 @@ Tree parse_root(const Schema& schema, std::string_view text, const std::string& 
   return root;
 }
 
-Scenario resolve(const Context& context, const Tree& root, const std::filesystem::path& file) {
-  const SectionReader reader(context.schema.section("scenario"), root, "");
+/// Everything but the work; `strategy` and `model` may be missing.
+Scenario resolve_cluster(const Context& context, const SectionReader& reader, const std::filesystem::path& file) {
   Scenario scenario;
   scenario.file = file.string();
   scenario.name = reader.text_or("name", file.stem().string());
   scenario.description = reader.text("description");
-  scenario.model = read_model(context, *reader.value("model"));
   scenario.cluster = read_cluster(context, *reader.value("cluster"));
+  scenario.simulation = read_simulation(context, reader.value("simulation"), reader.tree().position);
+  if (const Tree* disturbances = reader.value("disturb")) {
+    scenario.disturbances = read_disturbances(context, *disturbances, scenario.cluster);
+  }
+  return scenario;
+}
+
+Scenario resolve(const Context& context, const Tree& root, const std::filesystem::path& file) {
+  const SectionReader reader(context.schema.section("scenario"), root, "");
+  Model model = read_model(context, *reader.value("model"));
+  Scenario scenario = resolve_cluster(context, reader, file);
+  scenario.model = std::move(model);
   scenario.strategy = read_strategy(context, *reader.value("strategy"), scenario.model, scenario.cluster);
   if (scenario.model.custom && scenario.strategy.recompute != Recompute::kFull) {
     scenario.model.custom->recompute = Seconds(0);
-  }
-  scenario.simulation = read_simulation(context, reader.value("simulation"), root.position);
-  if (const Tree* disturbances = reader.value("disturb")) {
-    scenario.disturbances = read_disturbances(context, *disturbances, scenario.cluster);
   }
   if (const Tree* training = reader.value("training")) {
     scenario.training = read_training(context, *training);
@@ -144,6 +151,14 @@ const std::filesystem::path& Loader::file() const {
 
 Scenario Loader::load(const std::vector<Change>& changes) const {
   return resolve(parts_->context(), changes.empty() ? parts_->root : parts_->changed(changes), parts_->file);
+}
+
+Scenario Loader::load_cluster() const {
+  Section section = parts_->schema.section("scenario");
+  for (KeySpec& key : section.keys) {
+    key.required = key.required && key.name != "model" && key.name != "strategy";
+  }
+  return resolve_cluster(parts_->context(), SectionReader(section, parts_->root, ""), parts_->file);
 }
 
 SweepSpec Loader::sweep(const std::vector<Override>& axes, const std::vector<std::string>& filters) const {

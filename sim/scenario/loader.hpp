@@ -40,6 +40,9 @@ class Loader {
   /// The scenario with some keys changed. @throws ScenarioError
   [[nodiscard]] Scenario load(const std::vector<Change>& changes = {}) const;
 
+  /// The scenario without the work: see load_cluster_file. @throws ScenarioError
+  [[nodiscard]] Scenario load_cluster() const;
+
   /// What the file's `sweep:` section says; an empty SweepSpec without one. Axes of the command line replace those of
   /// the file that have the same key.
   /// @param axes, filters of the command line, as `KEY=VALUES` and as conditions
