@@ -120,7 +120,9 @@ class Builder {
     switch (place) {
       case kDevice:
       case kHost:
-      case kOrder:
+        break;
+      case kOrder:  // a collective of a group that no rank has takes no time, and is no compute to disturbances
+        result.kind = OperationKind::kCollective;
         break;
       case kCollectives:
         result.kind = OperationKind::kCollective;

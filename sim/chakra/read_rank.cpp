@@ -250,8 +250,6 @@ class Reader {
     refuse_file(context_.file, fmt::format("Rank {}: the dependencies go round in a circle: {}.", context_.rank, text));
   }
 
-  static constexpr std::int64_t kMostDependencies = 1'000'000'000;
-
   MessageStream stream_;
   const RankContext& context_;
   Unsorted unsorted_;

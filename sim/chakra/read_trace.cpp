@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +23,10 @@ namespace fs = std::filesystem;
 }
 
 std::ifstream open(const fs::path& file) {
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored)) {
+    refuse_file(file.string(), "This is a folder, not a file.");
+  }
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
@@ -87,6 +90,23 @@ int count_ranks(const fs::path& prefix) {
   return static_cast<int>(ranks.size());
 }
 
+/// The size is not asked for: a pipe or a device has none.
+std::string text_of(const fs::path& file) {
+  constexpr std::size_t kBlock = std::size_t{1} << 16U;
+  std::ifstream stream = open(file);
+  std::string text;
+  do {
+    const std::size_t before = text.size();
+    text.resize(before + kBlock);
+    text.resize(before + static_cast<std::size_t>(stream.read(text.data() + before, kBlock).gcount()));
+    if (text.size() > kLongestGroupsFile) {
+      refuse_file(file.string(), "The file of process groups is too large.", "",
+                  fmt::format("at most {} bytes", kLongestGroupsFile));
+    }
+  } while (stream);
+  return text;
+}
+
 Groups find_groups(const fs::path& prefix, const fs::path& chosen, int ranks) {
   const fs::path usual = prefix.has_parent_path() ? prefix.parent_path() / "comm_groups.json" : "comm_groups.json";
   const fs::path& file = chosen.empty() ? usual : chosen;
@@ -96,14 +116,7 @@ Groups find_groups(const fs::path& prefix, const fs::path& chosen, int ranks) {
     groups.file = file.string();
     return groups;
   }
-  if (const auto size = fs::file_size(file, failure); !failure && size > kLongestGroupsFile) {
-    refuse_file(file.string(), "The file of process groups is too large.", fmt::format("{} bytes", size),
-                fmt::format("at most {} bytes", kLongestGroupsFile));
-  }
-  std::ifstream stream = open(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return read_groups(text.str(), file.string(), ranks);
+  return read_groups(text_of(file), file.string(), ranks);
 }
 
 }  // namespace
@@ -121,6 +134,7 @@ Trace read_trace(const fs::path& prefix, const fs::path& groups_file) {
   const int ranks = count_ranks(prefix);
   trace.groups = find_groups(prefix, groups_file, ranks);
   std::int64_t nodes = 0;
+  std::int64_t dependencies = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const fs::path file = file_of(prefix, rank);
     std::ifstream stream = open(file);
@@ -128,9 +142,12 @@ Trace read_trace(const fs::path& prefix, const fs::path& groups_file) {
     trace.ranks.push_back(read_rank(stream, context));
     trace.ranks.back().nodes.shrink_to_fit();
     nodes += static_cast<std::int64_t>(trace.ranks.back().nodes.size());
-    if (nodes > kMostNodes) {
-      refuse_file(file.string(), fmt::format("The traces up to rank {} are too large.", rank),
-                  fmt::format("{} nodes", nodes), fmt::format("at most {} nodes in all files together", kMostNodes));
+    dependencies += static_cast<std::int64_t>(trace.ranks.back().dependencies.size());
+    if (nodes > kMostNodes || dependencies > kMostDependencies) {
+      refuse_file(
+          file.string(), fmt::format("The traces up to rank {} are too large.", rank),
+          fmt::format("{} nodes with {} dependencies", nodes, dependencies),
+          fmt::format("at most {} nodes with {} dependencies in all files together", kMostNodes, kMostDependencies));
     }
   }
   return trace;

@@ -5,9 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/deployment/whole.hpp"
+#include "sim/disturb/disturb.hpp"
 #include "sim/metrics/links.hpp"
 #include "sim/metrics/step.hpp"
 #include "sim/pipeline/chosen.hpp"
+#include "sim/pipeline/size.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/symmetry/fold.hpp"
 
@@ -116,57 +119,129 @@ void add_warnings(const Trace& trace, TraceReport& report) {
   }
 }
 
+/// Jitter repeats a step many times, and draws by what an operation does, which a trace does not say.
+void refuse_jitter(const scenario::Scenario& scenario) {
+  if (scenario.disturbances.jitter) {
+    error::ScenarioFault fault;
+    fault.location.file = scenario.file;
+    fault.key = "disturb";
+    fault.problem = "Jitter is not applied to traces.";
+    fault.allowed = "slow devices, slow links, failed ports and host delays";
+    throw error::ScenarioError(fault);
+  }
+}
+
+/// Messages of the collectives when each is sent apart.
+tl::expected<void, error::Infeasible> check_messages(const Trace& trace) {
+  double messages = 0;
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    for (const Node& node : trace.ranks[r].nodes) {
+      if (node.kind == NodeKind::kCollective) {
+        const auto members = static_cast<double>(trace.groups.all[static_cast<std::size_t>(node.group)].members.size());
+        messages += 2 * (members - 1);  // a ring's, of one member
+      }
+    }
+  }
+  if (messages > pipeline::kLargestSize) {
+    return tl::unexpected(error::Infeasible{
+        fmt::format("The collectives of {} ranks send about {:.0f} million messages; at most {:.0f} million can be "
+                    "simulated. Use `form: fluid`.",
+                    trace.ranks.size(), messages / 1e6, pipeline::kLargestSize / 1e6)});
+  }
+  return {};
+}
+
+tl::expected<fabric::Fabric, error::Infeasible> build_fabric(const scenario::Scenario& scenario,
+                                                             const pipeline::Catalogs& catalogs) {
+  auto fabric = pipeline::chosen(catalogs.topologies, scenario.cluster.topology.name).build(scenario.cluster);
+  if (!fabric || scenario.disturbances.empty()) {
+    return fabric;
+  }
+  return disturb::change_fabric(std::move(*fabric), scenario);
+}
+
+/// Fills in `deployment` of the run.
+/// @return class of each rank; empty: not folded
+std::vector<std::int32_t> lay_out(TraceRun& run, const Trace& trace, const scenario::Scenario& scenario,
+                                  const fabric::Fabric& fabric, const pipeline::Catalogs& catalogs) {
+  const scenario::CollectiveForm form = scenario.simulation.collective_form;
+  deployment::Whole whole = deployment::flatten(
+      deploy_trace(trace, run.imported, fabric,
+                   pipeline::chosen(catalogs.collectives, scenario.simulation.collective_algorithm), form));
+  if (!scenario.disturbances.empty()) {
+    whole = disturb::change_deployment(std::move(whole), fabric, scenario);
+    run.report.warnings = disturb::without_effect(whole, fabric, scenario);
+  }
+  if (!scenario.simulation.fold || form != scenario::CollectiveForm::kFluid) {
+    run.deployment = deployment::expand(whole);
+    return {};
+  }
+  symmetry::Folding folding = symmetry::fold(whole);
+  run.deployment = std::move(folding.folded);
+  return std::move(folding.class_of_rank);
+}
+
+void describe(TraceReport& report, const Trace& trace, const scenario::Scenario& scenario,
+              const fabric::Fabric& fabric) {
+  report.name = scenario.name;
+  report.cluster = scenario.file;
+  report.ranks = static_cast<std::int64_t>(trace.ranks.size());
+  report.devices = static_cast<std::int64_t>(fabric.devices.size());
+  report.network = fabric.description;
+  report.transport = scenario.simulation.transport == scenario::Transport::kNoContention ? "no_contention" : "simgrid";
+  report.algorithm = scenario.simulation.collective_algorithm;
+  report.disturbances = disturb::describe(scenario);
+}
+
+void add_times(TraceRun& run, const std::vector<std::int32_t>& class_of_rank) {
+  TraceReport& report = run.report;
+  std::vector<RankTimes> of_class;
+  for (std::size_t r = 0; r < run.deployment.ranks.size(); ++r) {
+    const auto program = static_cast<std::size_t>(run.deployment.ranks[r].program);
+    of_class.push_back(times_of(run.imported.graph.programs[program], run.timeline.spans[r], report.step_s));
+  }
+  for (std::int64_t r = 0; r < report.ranks; ++r) {
+    const auto rank = static_cast<std::size_t>(r);
+    report.rank_times.push_back(of_class[class_of_rank.empty() ? rank : static_cast<std::size_t>(class_of_rank[rank])]);
+  }
+  report.compute_s = spread_of(report.rank_times, &RankTimes::compute_s);
+  report.exposed_s = spread_of(report.rank_times, &RankTimes::exposed_s);
+  report.waiting_s = spread_of(report.rank_times, &RankTimes::waiting_s);
+}
+
 }  // namespace
 
 tl::expected<TraceRun, error::Infeasible> run_trace(const Trace& trace, const std::string& prefix,
                                                     const scenario::Scenario& scenario,
                                                     const pipeline::Catalogs& catalogs) {
+  refuse_jitter(scenario);
   const Matching matching = match(trace);
   check_progress(trace, matching);
-  auto fabric = pipeline::chosen(catalogs.topologies, scenario.cluster.topology.name).build(scenario.cluster);
+  if (scenario.simulation.collective_form == scenario::CollectiveForm::kMessage) {
+    if (auto fits = check_messages(trace); !fits) {
+      return tl::unexpected(std::move(fits.error()));
+    }
+  }
+  const auto fabric = build_fabric(scenario, catalogs);
   if (!fabric) {
-    return tl::unexpected(std::move(fabric.error()));
+    return tl::unexpected(fabric.error());
   }
   TraceRun run;
   run.imported = import_trace(trace, matching);
-  const scenario::CollectiveForm form = scenario.simulation.collective_form;
-  run.deployment = deploy_trace(trace, run.imported, *fabric,
-                                pipeline::chosen(catalogs.collectives, scenario.simulation.collective_algorithm), form);
-  std::vector<std::int32_t> class_of_rank;
-  if (scenario.simulation.fold && form == scenario::CollectiveForm::kFluid) {
-    symmetry::Folding folding = symmetry::fold(run.deployment);
-    run.deployment = std::move(folding.folded);
-    class_of_rank = std::move(folding.class_of_rank);
-  }
+  describe(run.report, trace, scenario, *fabric);
+  const std::vector<std::int32_t> class_of_rank = lay_out(run, trace, scenario, *fabric, catalogs);
   replay::Options options;
   options.communication_slowdown = scenario.simulation.communication_slowdown;
   options.transport = scenario.simulation.transport;
   run.timeline = replay::replay(run.imported.graph, run.deployment, options);
 
   TraceReport& report = run.report;
-  report.name = scenario.name;
-  report.cluster = scenario.file;
   report.trace = prefix;
   report.step_s = run.timeline.end_s;
-  report.ranks = static_cast<std::int64_t>(trace.ranks.size());
-  report.devices = static_cast<std::int64_t>(fabric->devices.size());
   report.programs = static_cast<std::int64_t>(run.imported.graph.programs.size());
   report.replayed_ranks = static_cast<std::int64_t>(run.deployment.ranks.size());
-  report.network = fabric->description;
-  report.transport = options.transport == scenario::Transport::kNoContention ? "no_contention" : "simgrid";
-  report.algorithm = scenario.simulation.collective_algorithm;
   report.activities = run.timeline.activities;
-  std::vector<RankTimes> of_class;
-  for (std::size_t r = 0; r < run.deployment.ranks.size(); ++r) {
-    const auto program = static_cast<std::size_t>(run.deployment.ranks[r].program);
-    of_class.push_back(times_of(run.imported.graph.programs[program], run.timeline.spans[r], report.step_s));
-  }
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    report.rank_times.push_back(of_class[class_of_rank.empty() ? r : static_cast<std::size_t>(class_of_rank[r])]);
-  }
-  report.compute_s = spread_of(report.rank_times, &RankTimes::compute_s);
-  report.exposed_s = spread_of(report.rank_times, &RankTimes::exposed_s);
-  report.waiting_s = spread_of(report.rank_times, &RankTimes::waiting_s);
+  add_times(run, class_of_rank);
   const metrics::Step step(run.imported.graph, run.deployment, run.timeline);
   report.links = metrics::link_loads(step, *fabric);
   count(trace, report);

@@ -57,6 +57,7 @@ struct TraceReport {
   std::string network;  ///< the fabric in a line
   std::string transport;
   std::string algorithm;
+  std::vector<std::string> disturbances;  ///< a sentence each
   std::vector<std::string> warnings;
   std::vector<RankTimes> rank_times;  ///< [rank]
   std::int64_t activities = 0;
@@ -69,9 +70,9 @@ struct TraceRun {
   timeline::Timeline timeline;
 };
 
-/// Checks the trace, lays it out on the cluster (rank r on device r) and replays it. Of `scenario` cluster and
-/// simulation are used. `prefix` is for the report.
-/// @throws ScenarioError for a trace that cannot run; an Infeasible is about the cluster
+/// Checks the trace, lays it out on the cluster (rank r on device r) and replays it. Of `scenario` cluster, simulation
+/// and disturbances are used. `prefix` is for the report.
+/// @throws ScenarioError for a trace that cannot run, and for jitter; an Infeasible is about the cluster, or the size
 [[nodiscard]] tl::expected<TraceRun, error::Infeasible> run_trace(const Trace& trace, const std::string& prefix,
                                                                   const scenario::Scenario& scenario,
                                                                   const pipeline::Catalogs& catalogs);

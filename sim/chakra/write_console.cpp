@@ -56,15 +56,15 @@ void add_links(Page& page, const TraceReport& report) {
 
 void add_counts(Page& page, const TraceReport& report) {
   page.line();
-  page.heading("Communication", "each message and collective once; payloads");
+  page.heading("Communication", "each message and collective once; payloads in all");
   if (report.messages > 0) {
-    page.line(fmt::format("  {} messages of {}", report::whole(static_cast<double>(report.messages)),
+    page.line(fmt::format("  {} messages, {}", report::whole(static_cast<double>(report.messages)),
                           report::decimal_bytes(report.message_bytes)));
   }
   for (std::size_t kind = 0; kind < report.collectives.size(); ++kind) {
     const CollectiveCount& entry = report.collectives[kind];
     if (entry.collectives > 0) {
-      page.line(fmt::format("  {} {} of {}", report::whole(static_cast<double>(entry.collectives)),
+      page.line(fmt::format("  {} x {}, {}", report::whole(static_cast<double>(entry.collectives)),
                             graph::name_of(static_cast<graph::CollectiveKind>(kind)),
                             report::decimal_bytes(entry.bytes)));
     }
@@ -87,9 +87,16 @@ std::string to_console(const TraceReport& report, bool colour) {
     add_counts(page, report);
   }
   add_links(page, report);
+  if (!report.disturbances.empty()) {
+    page.line();
+    page.heading("Disturbances", "");
+    for (const std::string& line : report.disturbances) {
+      page.paragraph(report::printable(line) + ".", 2, 4);
+    }
+  }
   for (const std::string& warning : report.warnings) {
     page.line();
-    page.paragraph("warning: " + warning, 2, 4, Tone::kNotice);
+    page.paragraph("warning: " + report::printable(warning), 2, 4, Tone::kNotice);
   }
   page.line();
   page.paragraph(
@@ -142,6 +149,7 @@ std::string to_json(const TraceReport& report) {
                          {"busiest_peak_bytes_per_s", number(load.peak_bytes_per_s)}});
   }
   root["links"] = std::move(links);
+  root["disturbances"] = report.disturbances;
   root["warnings"] = report.warnings;
   return report::document(root);
 }

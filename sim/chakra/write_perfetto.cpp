@@ -58,8 +58,7 @@ class Writer {
     const graph::Program& work = program(rank);
     std::vector<std::vector<std::uint32_t>> by_stream(work.streams.size());
     for (std::uint32_t i = 0; i < work.operations.size(); ++i) {
-      const bool is_order_only = work.operations[i].kind == graph::OperationKind::kCompute &&
-                                 !work.streams[work.operations[i].stream].in_order;
+      const bool is_order_only = work.streams[work.operations[i].stream].kind == graph::StreamKind::kTensor;
       if (!is_order_only) {
         by_stream[work.operations[i].stream].push_back(i);
       }

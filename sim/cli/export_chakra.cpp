@@ -40,6 +40,15 @@ ExitCode infeasible(const ChakraOptions& options, const std::string& reason, con
   return ExitCode::kInfeasible;
 }
 
+/// In all files, before any rank is laid out: every pipeline rank's program runs on as many devices.
+double nodes_of(const scenario::Scenario& scenario, const graph::OperationGraph& graph) {
+  double operations = 0;
+  for (const graph::Program& program : graph.programs) {
+    operations += static_cast<double>(program.operations.size());
+  }
+  return operations * scenario.strategy.ranks() / static_cast<double>(graph.programs.size());
+}
+
 ExitCode export_trace(const ChakraOptions& options, Session& session) {
   if (std::filesystem::is_directory(options.input)) {
     throw UsageError(fmt::format("{} is a folder; export takes one scenario file", options.input));
@@ -51,18 +60,25 @@ ExitCode export_trace(const ChakraOptions& options, Session& session) {
   const auto catalogs = pipeline::builtin_catalogs();
   auto scenario = load_scenario(options.input, scenario::find_catalogue(), pipeline::plugins_of(catalogs),
                                 parse_overrides(options.overrides));
-  scenario.simulation.fold = false;
+  if (!scenario.disturbances.empty()) {
+    spdlog::warn(
+        "the trace is of a cluster without the scenario's disturbances; lamina run --trace takes them from the "
+        "cluster's file");
+    scenario.disturbances = {};
+  }
   const auto prepared = pipeline::prepare(scenario, catalogs);
   if (!prepared) {
     return infeasible(options, prepared.error().reason, session);
   }
-  const chakra::Exporter exporter(prepared->graph, prepared->deployment);
-  if (exporter.nodes() > chakra::kMostNodes) {
+  if (const double nodes = nodes_of(scenario, prepared->graph); nodes > static_cast<double>(chakra::kMostNodes)) {
     return infeasible(options,
-                      fmt::format("the trace would have {} nodes in {} files, and Lamina writes at most {}",
-                                  exporter.nodes(), exporter.ranks(), chakra::kMostNodes),
+                      fmt::format("the trace would have {:.0f} nodes in {} files, and Lamina writes at most {}", nodes,
+                                  scenario.strategy.ranks(), chakra::kMostNodes),
                       session);
   }
+  scenario.simulation.fold = false;
+  const pipeline::Layout layout = pipeline::lay_out(scenario, prepared->graph, prepared->fabric, catalogs);
+  const chakra::Exporter exporter(prepared->graph, layout.deployment);
   const std::filesystem::path folder = prefix.has_parent_path() ? prefix.parent_path() : ".";
   prepare_output_folder(folder);
   const std::filesystem::path beyond(fmt::format("{}.{}.et", prefix.string(), exporter.ranks()));
