@@ -219,14 +219,6 @@ Exporter::Order Exporter::order_of(std::size_t program) const {
   return order;
 }
 
-std::int64_t Exporter::nodes() const {
-  std::int64_t sum = 0;
-  for (const deployment::Rank& rank : whole_.ranks) {
-    sum += static_cast<std::int64_t>(orders_[static_cast<std::size_t>(rank.program)].operations.size());
-  }
-  return sum;
-}
-
 std::string Exporter::rank_file(std::size_t rank) const {
   std::string out;
   {

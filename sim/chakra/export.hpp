@@ -18,9 +18,6 @@ class Exporter {
 
   [[nodiscard]] std::size_t ranks() const { return rank_of_device_.size(); }
 
-  /// Nodes of all files together.
-  [[nodiscard]] std::int64_t nodes() const;
-
   /// Content of PREFIX.<rank>.et.
   [[nodiscard]] std::string rank_file(std::size_t rank) const;
 

@@ -31,6 +31,18 @@ void check_metadata(const std::string& message, const std::string& file) {
   }
 }
 
+void refuse_gzip(std::streambuf& bytes, const std::string& file) {
+  constexpr int kFirst = 0x1f;
+  constexpr int kSecond = 0x8b;
+  if (bytes.sgetc() != kFirst) {
+    return;
+  }
+  if (bytes.snextc() == kSecond) {
+    refuse_file(file, "The trace is compressed with gzip.", "", "a file as et_def.proto says; see gunzip");
+  }
+  bytes.sungetc();
+}
+
 /// Nodes in the order of the file, dependencies as ids.
 struct Unsorted {
   std::vector<Node> nodes;
@@ -262,6 +274,7 @@ class Reader {
 }  // namespace
 
 RankTrace read_rank(std::istream& bytes, const RankContext& context) {
+  refuse_gzip(*bytes.rdbuf(), context.file);
   return Reader(bytes, context).read();
 }
 

@@ -78,7 +78,7 @@ std::string to_console(const TraceReport& report, bool colour) {
   page.heading(report::printable(report.trace), fmt::format("on {}", report::printable(report.name)));
   page.line();
   page.line("  step time " + page.paint(report::seconds(report.step_s), Tone::kGood));
-  page.paragraph(fmt::format("{} ranks of {} devices, {} nodes; {}", report::whole(static_cast<double>(report.ranks)),
+  page.paragraph(fmt::format("{} ranks on {} devices, {} nodes; {}", report::whole(static_cast<double>(report.ranks)),
                              report::whole(static_cast<double>(report.devices)),
                              report::whole(static_cast<double>(report.nodes)), report::printable(report.network)),
                  2, 2);
