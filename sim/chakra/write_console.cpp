@@ -58,8 +58,8 @@ void add_counts(Page& page, const TraceReport& report) {
   page.line();
   page.heading("Communication", "each message and collective once; payloads in all");
   if (report.messages > 0) {
-    page.line(fmt::format("  {} messages, {}", report::whole(static_cast<double>(report.messages)),
-                          report::decimal_bytes(report.message_bytes)));
+    page.line(fmt::format("  {} message{}, {}", report::whole(static_cast<double>(report.messages)),
+                          report.messages == 1 ? "" : "s", report::decimal_bytes(report.message_bytes)));
   }
   for (std::size_t kind = 0; kind < report.collectives.size(); ++kind) {
     const CollectiveCount& entry = report.collectives[kind];

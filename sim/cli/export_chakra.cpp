@@ -103,7 +103,7 @@ ExitCode export_trace(const ChakraOptions& options, Session& session) {
 
 Command add_export_chakra(CLI::App& parent) {
   auto options = std::make_shared<ChakraOptions>();
-  CLI::App* parser = parent.add_subcommand("chakra", "The step as a Chakra execution trace, for ASTRA-sim");
+  CLI::App* parser = parent.add_subcommand("chakra", "The step as a Chakra execution trace");
   parser->add_option("FILE", options->input, "Scenario file")->required()->type_name("");
   parser->add_option("-o,--output", options->output, "Beginning of the files' names")->required()->type_name("PREFIX");
   parser->add_option("--set", options->overrides, "Change one key of the scenario; repeatable")

@@ -167,7 +167,7 @@ TEST_P(WrongExport, IsRefusedAndWritesNothing) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, WrongExport,
     testing::Values(
-        RefusedExport{"NoFormat", {}, 2, "a command is missing; the commands are pytorch-csv"},
+        RefusedExport{"NoFormat", {}, 2, "a command is missing; the commands are pytorch-csv, chakra"},
         RefusedExport{"UnknownFormat", {"pytorch-cvs", "DIR/small.yaml"}, 2, "did you mean \"pytorch-csv\"?"},
         RefusedExport{"NoFile", {"pytorch-csv"}, 2, "FILE"},
         RefusedExport{"TwoFiles", {"pytorch-csv", "DIR/small.yaml", "b.yaml"}, 2, "b.yaml"},

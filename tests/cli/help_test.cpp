@@ -48,8 +48,9 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                                          std::vector<std::string>{"check"}, std::vector<std::string>{"explain"},
                                          std::vector<std::string>{"compare"}, std::vector<std::string>{"export"},
                                          std::vector<std::string>{"export", "pytorch-csv"},
-                                         std::vector<std::string>{"draw"}, std::vector<std::string>{"list"},
-                                         std::vector<std::string>{"sweep"}, std::vector<std::string>{"trace"},
+                                         std::vector<std::string>{"export", "chakra"}, std::vector<std::string>{"draw"},
+                                         std::vector<std::string>{"list"}, std::vector<std::string>{"sweep"},
+                                         std::vector<std::string>{"trace"},
                                          std::vector<std::string>{"trace", "replay"}),
                          [](const auto& test) {
                            std::string name = "lamina";
