@@ -16,15 +16,14 @@ constexpr std::size_t kActionTypes = 4;
 graph::Program RoleLowering::lower_coarse(const TensorTimes& tensor_times) {
   tensor_times_ = &tensor_times;
   cost_of_kind_.assign(3 * kActionTypes, {});
-  const std::size_t actions = table_.actions[static_cast<std::size_t>(rank_)].size();
-  builder_.reserve(4 * actions, 6 * actions, 4 * actions);
+  plan();
+  mark_cuts();
+  reserve_runs();
   add_channels();
   if (strategy_.point_to_point == scenario::PointToPoint::kSeparateStreams) {
     post_all_receives();
   }
   reside();
-  plan();
-  mark_cuts();
   issue_after(kStepStart);
   for (int first = 0; first < static_cast<int>(role_.tasks.size());) {
     const int last = end_of_run(first);
@@ -57,6 +56,18 @@ void RoleLowering::mark_cuts() {
       cut(reduce.blocks);
     }
   }
+}
+
+/// Room for what the walk is going to add: growing step by step would copy it several times.
+void RoleLowering::reserve_runs() {
+  std::size_t runs = 0;
+  for (std::size_t task = 0; task < role_.tasks.size(); ++task) {
+    runs += role_.tasks[task].last_of_action || cut_[task + 1] != 0 ? 1 : 0;
+  }
+  const std::size_t actions = table_.actions[static_cast<std::size_t>(rank_)].size();
+  const std::size_t transfers = plan_.restores.size() + plan_.reduces.size();
+  builder_.reserve(runs + 2 * actions + transfers + role_.units.size(), 2 * runs + 4 * actions + 2 * transfers,
+                   3 * actions + 3 * transfers);
 }
 
 int RoleLowering::end_of_run(int first) const {

@@ -103,6 +103,7 @@ class RoleLowering {
   };
 
   void mark_cuts();
+  void reserve_runs();
   [[nodiscard]] int end_of_run(int first) const;
   [[nodiscard]] const TaskCost& cost_of(const Task& task);
   [[nodiscard]] TaskCost measure(const Task& task);

@@ -16,13 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/deployment/whole.hpp"
 #include "sim/error/error.hpp"
 #include "sim/metrics/summarise.hpp"
 #include "sim/pipeline/simulate.hpp"
 #include "sim/replay/replay.hpp"
 #include "sim/scenario/load.hpp"
-#include "sim/symmetry/fold.hpp"
 
 namespace {
 
@@ -39,7 +37,6 @@ struct Case {
   std::string file;  ///< below scenarios/
   std::vector<scenario::Override> overrides;
   bool bare_queue = false;  ///< also replay the same graph on a heap of events and nothing else
-  int slow_devices = 0;     ///< the first devices compute at two thirds of their speed; then the command is not run
 };
 
 /// What a case's process tells.
@@ -145,22 +142,6 @@ class BareQueue {
   double now_ = 0;
 };
 
-/// The folded deployment with some slow devices.
-deployment::Deployment slow_down(const scenario::Scenario& scenario, const pipeline::Prepared& prepared,
-                                 const pipeline::Catalogs& catalogs, int devices) {
-  const auto* algorithm = catalogs.collectives.find(scenario.simulation.collective_algorithm);
-  deployment::Whole whole =
-      deployment::deploy_whole(prepared.graph, scenario.strategy, prepared.fabric, *algorithm->implementation);
-  for (std::size_t rank = 0; rank < whole.ranks.size(); ++rank) {
-    if (whole.ranks[rank].device < devices) {
-      deployment::RankKind kind = whole.kind_of_rank(rank);
-      kind.slowness = 1.5;
-      whole.change_rank(rank, kind);
-    }
-  }
-  return symmetry::fold(whole).folded;
-}
-
 Measured measure(const Case& benchmark, const std::filesystem::path& scenarios) {
   Measured measured;
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
@@ -172,10 +153,6 @@ Measured measure(const Case& benchmark, const std::filesystem::path& scenarios) 
   auto prepared = pipeline::prepare(scenario, catalogs);
   if (!prepared) {
     throw error::InternalError(prepared.error().reason);
-  }
-  if (benchmark.slow_devices > 0) {
-    start = Clock::now();
-    prepared->deployment = slow_down(scenario, *prepared, catalogs, benchmark.slow_devices);
   }
   measured.prepare_s = since(start);
   measured.ranks = prepared->whole_ranks;
@@ -272,24 +249,21 @@ void run(const Case& benchmark, const std::string& command, const std::filesyste
   if (pipe(ends) != 0) {
     throw error::InternalError("no pipe");
   }
-  const auto [status, usage] = in_child([&] {
-    try {
-      const Measured measured = measure(benchmark, scenarios);
-      const bool written = write(ends[1], &measured, sizeof measured) == sizeof measured;
-      _exit(written ? 0 : 1);
-    } catch (const std::exception& failure) {
-      std::fprintf(stderr, "%s: %s\n", benchmark.name.c_str(), failure.what());
-    }
-  });
+  const int status = in_child([&] {
+                       try {
+                         const Measured measured = measure(benchmark, scenarios);
+                         const bool written = write(ends[1], &measured, sizeof measured) == sizeof measured;
+                         _exit(written ? 0 : 1);
+                       } catch (const std::exception& failure) {
+                         std::fprintf(stderr, "%s: %s\n", benchmark.name.c_str(), failure.what());
+                       }
+                     }).first;
   Measured measured;
   const bool read_all = status == 0 && read(ends[0], &measured, sizeof measured) == sizeof measured;
   close(ends[0]);
   close(ends[1]);
   if (read_all) {
-    const bool is_alone = benchmark.slow_devices > 0;
-    print(benchmark, measured,
-          is_alone ? std::tuple(0.0, cpu_seconds(usage), static_cast<double>(usage.ru_maxrss) / 1024)
-                   : run_command(benchmark, command, scenarios));
+    print(benchmark, measured, run_command(benchmark, command, scenarios));
   }
 }
 
@@ -310,9 +284,9 @@ std::vector<Case> cases() {
       {"GPT-3 175B", "examples/gpt3-175b-megatron.yaml", {{"cluster.nodes", "128"}, {"strategy.data_parallel", "16"}}},
       {"dragonfly, one slow node",
        "examples/dragonfly.yaml",
-       {{"cluster.nodes", "1024"}, {"strategy.data_parallel", "64"}},
-       false,
-       4},
+       {{"cluster.nodes", "1024"},
+        {"strategy.data_parallel", "64"},
+        {"disturb", "[{kind: slow_device, node: 0, factor: 1.5}]"}}},
   };
   for (const char* name : {"a64", "a512", "a1024", "a4096", "b64", "b512", "p16384"}) {
     all.push_back({std::string("peers ") + name, peers + name + ".yaml", {}});
