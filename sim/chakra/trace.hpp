@@ -68,7 +68,7 @@ struct Trace {
 inline constexpr std::int64_t kMostNodes = 50'000'000;
 inline constexpr std::int64_t kMostDependencies = 200'000'000;
 inline constexpr std::uint64_t kLongestMessage = std::uint64_t{4} << 20U;
-inline constexpr std::uint64_t kLongestGroupsFile = std::uint64_t{64} << 20U;
+inline constexpr std::uint64_t kLongestGroupsFile = std::uint64_t{16} << 20U;
 
 /// Reads PREFIX.0.et to PREFIX.<n-1>.et, each once and one at a time, and the groups. `groups_file` empty:
 /// comm_groups.json beside the traces; it may be absent if no node names a group.
