@@ -85,6 +85,7 @@ std::deque<Candidate> read_candidates(const RequirementsOptions& options, const 
           }
         }
         scenario::Scenario scenario = load_scenario(file, tools.catalogue, tools.plugins, changes);
+        scenario.simulation.transport = scenario::Transport::kSimgrid;  // a need is a matter of contention
         if (name.empty() || files.size() > 1) {
           name = name.empty() ? scenario.name : fmt::format("{} {}", scenario.name, name);
         }
@@ -101,6 +102,7 @@ report::RequirementsDocument measure_all(const std::deque<Candidate>& candidates
   std::int64_t activities = 0;
   report::RequirementsDocument document;
   document.tolerance = options.tolerance_percent / 100;
+  document.details = options.details;
   const bool full = candidates.size() == 1 || options.details;
   const auto depth = full ? requirements::Depth::kTraffic : requirements::Depth::kClasses;
   ProgressLine progress(session.show_progress);

@@ -112,7 +112,7 @@ std::vector<scenario::Override> all_overrides(const SweepOptions& options) {
 
 sweep::Fingerprint fingerprint_of(const SweepOptions& options, const sweep::Bench& bench,
                                   const std::filesystem::path& catalogue) {
-  std::vector<std::filesystem::path> files = bench.loader.named_files();
+  std::vector<std::filesystem::path> files = bench.loader.named_files(bench.grid.spec());
   files.emplace_back(options.input);
   std::vector<std::string> texts = options.overrides;
   texts.push_back(sweep::hash_of_files(files));

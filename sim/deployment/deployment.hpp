@@ -35,7 +35,7 @@ struct Profile {
 struct Path {
   std::vector<collectives::LinkUse> links;  ///< `link` indexes Deployment::links
   double latency_s = 0;
-  /// Time of one byte of one such flow alone on its links, at their nominal bandwidth (the mean one of a link with a
+  /// Time of one byte of one such flow alone on its links, at their nominal bandwidth (the best one of a link with a
   /// profile): largest count / bandwidth. 0: nothing limits it. Does not change when flows are folded into one.
   double alone_s_per_byte = 0;
 };

@@ -85,6 +85,19 @@ std::vector<bool> crossed_links(const deployment::Whole& whole) {
   return crossed;
 }
 
+/// A rank whose own port this is, in a layout that uses the network.
+bool port_is_used(const deployment::Whole& whole, const fabric::Fabric& fabric, const scenario::Cluster& cluster,
+                  const scenario::FailedPort& failed, const std::vector<bool>& crossed) {
+  bool networked = false;
+  for (std::size_t link = 0; link < crossed.size(); ++link) {
+    networked = networked || (crossed[link] && fabric.links[link].link_class == fabric::LinkClass::kPort);
+  }
+  return networked && std::any_of(whole.ranks.begin(), whole.ranks.end(), [&](const deployment::WholeRank& rank) {
+           const int local = rank.device - failed.node * cluster.node.devices;
+           return local >= 0 && local < cluster.node.devices && fabric::port_of(cluster.node, local) == failed.port;
+         });
+}
+
 std::string no_effect(const std::string& what, const char* why) {
   return fmt::format("This disturbance has no effect: {}; {}.", what, why);
 }
@@ -122,8 +135,9 @@ std::vector<std::string> without_effect(const deployment::Whole& whole, const fa
       lines.push_back(no_effect(describe(slow, scenario.cluster), kUnused));
     }
   }
+  const bool needs_links = !disturbances.slow_links.empty() || !disturbances.failed_ports.empty();
+  const std::vector<bool> crossed = needs_links ? crossed_links(whole) : std::vector<bool>{};
   if (!disturbances.slow_links.empty()) {
-    const std::vector<bool> crossed = crossed_links(whole);
     const auto links = slow_links(fabric, scenario);
     for (std::size_t i = 0; i < links.size(); ++i) {
       if (std::none_of(links[i].begin(), links[i].end(),
@@ -132,10 +146,9 @@ std::vector<std::string> without_effect(const deployment::Whole& whole, const fa
       }
     }
   }
-  const int per_node = scenario.cluster.node.devices;
   for (const scenario::FailedPort& failed : disturbances.failed_ports) {
-    if (!hosts_ranks(whole, failed.node * per_node, per_node)) {
-      lines.push_back(no_effect(describe(failed), kUnused));
+    if (!port_is_used(whole, fabric, scenario.cluster, failed, crossed)) {
+      lines.push_back(no_effect(describe(failed), "no rank sends anything through it"));
     }
   }
   for (const scenario::HostDelay& delay : disturbances.host_delays) {

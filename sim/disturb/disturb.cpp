@@ -31,21 +31,14 @@ std::int32_t profile_index(std::vector<deployment::Profile>& profiles, const sce
   return index;
 }
 
-/// Over one period; the last share when there is no period, since it lasts.
-double mean_share(const deployment::Profile& profile) {
-  const auto& changes = profile.changes;
-  if (profile.period_s <= 0) {
-    return changes.back().share;
-  }
-  double sum = 0;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const double end = i + 1 < changes.size() ? changes[i + 1].at.value() : profile.period_s;
-    sum += changes[i].share * (end - changes[i].at.value());
-  }
-  return sum / profile.period_s;
+/// The best share that the link ever has, so that a replay without contention stays a lower bound.
+double best_share(const deployment::Profile& profile) {
+  return std::max_element(profile.changes.begin(), profile.changes.end(),
+                          [](const auto& a, const auto& b) { return a.share < b.share; })
+      ->share;
 }
 
-/// The time that a byte takes alone, for replays without contention: slow links count at their mean bandwidth.
+/// The time that a byte takes alone, for replays without contention: slow links count at the best they ever have.
 void slow_paths(deployment::Whole& whole) {
   for (std::size_t path = 0; path < whole.paths(); ++path) {
     const deployment::PathKind& kind = whole.kind_of_path(path);
@@ -53,7 +46,7 @@ void slow_paths(deployment::Whole& whole) {
     whole.for_each_use(path, [&](std::int32_t link, std::int32_t count) {
       const deployment::LinkKind& slow = whole.kind_of_link(link);
       if (slow.profile >= 0) {
-        const double share = mean_share(whole.profiles[static_cast<std::size_t>(slow.profile)]);
+        const double share = best_share(whole.profiles[static_cast<std::size_t>(slow.profile)]);
         alone = std::max(alone, count / (slow.bandwidth * share));
       }
     });

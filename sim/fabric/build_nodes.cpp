@@ -42,7 +42,7 @@ void add_devices(Fabric& fabric, const scenario::Cluster& cluster) {
     device.node = index / node.devices;
     device.domain = index / domain_size;
     if (node.nics > 0) {
-      device.port = device.node * node.nics + static_cast<std::int32_t>(std::int64_t{local} * node.nics / node.devices);
+      device.port = device.node * node.nics + port_of(node, local);
     }
     if (domain_size > 1) {
       device.to_domain = add_pair(fabric, LinkClass::kDeviceLink, node.device_link.bandwidth);

@@ -124,6 +124,11 @@ class Router {
 /// @throws InternalError if there is no such link
 [[nodiscard]] std::string link_name(const Fabric& fabric, LinkId link);
 
+/// Port of a node's device number `local`: devices share the node's ports (at least one) evenly, in order.
+[[nodiscard]] constexpr int port_of(const scenario::Node& node, int local) {
+  return static_cast<int>(std::int64_t{local} * node.nics / node.devices);
+}
+
 /// Most devices that build_nodes accepts: ids of all links stay well inside LinkId, the fabric inside a few GB.
 inline constexpr std::int64_t kMostDevices = 10'000'000;
 

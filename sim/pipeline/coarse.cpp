@@ -140,7 +140,7 @@ void add_utilisation(CoarseEstimate& estimate, const scenario::Scenario& scenari
   const double model_flops = work.model_flops_per_token.value() * tokens;
   const auto ratio = [](double value, double by) { return by > 0 ? value / by : kUnknown; };
   estimate.ideal_compute_s = has_flops ? busiest_flops / peak : busiest_compute;
-  estimate.efficiency = std::min(1.0, ratio(estimate.ideal_compute_s, estimate.step_s));
+  estimate.efficiency = estimate.step_s > 0 ? std::min(1.0, estimate.ideal_compute_s / estimate.step_s) : kUnknown;
   estimate.model_flop_utilisation = model_flops > 0 ? ratio(model_flops, available) : kUnknown;
   estimate.hardware_flop_utilisation = ratio(all_flops, available);
   estimate.tokens_per_s = ratio(tokens, estimate.step_s);

@@ -52,6 +52,7 @@ struct Requirements {
 
 struct RequirementsDocument {
   double tolerance = 0.05;  ///< share by which a step may be longer than the ideal one
+  bool details = false;     ///< each of several layouts is shown in full, too
   std::vector<Requirements> layouts;
   std::vector<Refusal> refusals;
 };

@@ -128,13 +128,16 @@ void add_layout(Page& page, const Requirements& layout, double tolerance) {
 }
 
 std::string need_cell(const RequirementRow* row) {
-  return row == nullptr || !row->least_bandwidth_bytes_per_s ? "-" : byte_rate(*row->least_bandwidth_bytes_per_s);
+  return row == nullptr || !row->least_bandwidth_bytes_per_s
+             ? "-"
+             : fmt::format("{}{}", row->is_bound ? "> " : "", byte_rate(*row->least_bandwidth_bytes_per_s));
 }
 
 std::string scale_cell(const RequirementRow* row) {
   return row == nullptr || !row->least_bandwidth_bytes_per_s
              ? "-"
-             : times(row->bandwidth_bytes_per_s / *row->least_bandwidth_bytes_per_s);
+             : fmt::format("{}{}", row->is_bound ? "< " : "",
+                           times(row->bandwidth_bytes_per_s / *row->least_bandwidth_bytes_per_s));
 }
 
 std::string latency_cell(const RequirementRow* row) {
@@ -164,8 +167,10 @@ void add_summary(Page& page, const RequirementsDocument& document) {
         port == nullptr ? Tone::kPlain : tone_of(*port)));
   }
   page.line();
-  page.paragraph("trunk spare: how many times less bandwidth between switches would do; latency: at most, per message.",
-                 2, 2, Tone::kFaint);
+  page.paragraph(
+      "trunk spare: how many times less bandwidth between switches would do, or less than so many times (<) "
+      "where only the bytes were counted; latency: at most, per message.",
+      2, 2, Tone::kFaint);
 }
 
 }  // namespace
@@ -183,6 +188,12 @@ std::string to_console(const RequirementsDocument& document, bool colour) {
     add_layout(page, document.layouts.front(), document.tolerance);
   } else if (!document.layouts.empty()) {
     add_summary(page, document);
+    for (const Requirements& layout : document.layouts) {
+      if (document.details) {
+        page.line();
+        add_layout(page, layout, document.tolerance);
+      }
+    }
   }
   if (!document.refusals.empty()) {
     page.line();

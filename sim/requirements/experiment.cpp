@@ -48,6 +48,16 @@ void set_bandwidths(Deployment& deployment, LinkClass link_class, double scale, 
   }
 }
 
+/// The network and `link_class` have no limit, whatever disturbs them.
+void free_class(Deployment& deployment, LinkClass link_class) {
+  const double free = kWithoutLimit * largest_bandwidth(deployment);
+  for (deployment::Link& link : deployment.links) {
+    if (link.link_class == link_class || is_network(link.link_class)) {
+      free_link(link, free);
+    }
+  }
+}
+
 bool carries(const PathTraffic& path, const std::optional<graph::Traffic>& traffic) {
   return !traffic || path.used[static_cast<std::size_t>(*traffic)];
 }
@@ -168,8 +178,7 @@ double Experiment::replay(const Deployment& deployment) {
 
 double Experiment::ideal_step(const Selection& selection) {
   Deployment deployment = bandwidth_bench(selection.link_class).deployment;
-  const double free = kWithoutLimit * largest_bandwidth(deployment);
-  set_bandwidths(deployment, selection.link_class, kWithoutLimit, free);
+  free_class(deployment, selection.link_class);
   return replay(deployment);
 }
 
@@ -177,22 +186,21 @@ double Experiment::step_with_bandwidth(const Selection& selection, double scale)
   const Bench& bench = bandwidth_bench(selection.link_class);
   Deployment deployment = bench.deployment;
   const double free = kWithoutLimit * largest_bandwidth(deployment);
-  free_other_traffic(deployment, bench.traffic, selection, free);
   set_bandwidths(deployment, selection.link_class, scale, free);
+  free_other_traffic(deployment, bench.traffic, selection, free);
   return replay(deployment);
 }
 
 double Experiment::step_with_latency(const Selection& selection, double latency_s) {
   const Bench& bench = latency_bench(selection.link_class);
   Deployment deployment = bench.deployment;
-  const double free = kWithoutLimit * largest_bandwidth(deployment);
   for (std::size_t p = 0; p < deployment.paths.size(); ++p) {
     double& latency = deployment.paths[p].latency_s;
     const double crossings = std::round(latency);
     const double others = std::max(0.0, latency - crossings);
     latency = others + (carries(bench.traffic[p], selection.traffic) ? crossings * latency_s : 0);
   }
-  set_bandwidths(deployment, selection.link_class, kWithoutLimit, free);
+  free_class(deployment, selection.link_class);
   return replay(deployment);
 }
 

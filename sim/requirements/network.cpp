@@ -67,13 +67,14 @@ double lower_bound(const report::Report& report, double allowed_s) {
 NetworkRequirement network_requirement(const scenario::Scenario& scenario, const pipeline::Result& result,
                                        const pipeline::Catalogs& catalogs, double tolerance) {
   NetworkRequirement answer;
-  const double step_s = result.timeline.end_s;
-  answer.ideal_step_s = step_s;
-  if (!(lower_bound(result.report, step_s) > 0)) {
+  answer.ideal_step_s = result.timeline.end_s;
+  if (!(lower_bound(result.report, answer.ideal_step_s) > 0)) {
     return answer;
   }
   const pipeline::Prepared& prepared = result.prepared;
   Laboratory laboratory(scenario, prepared);
+  const bool shares_links = scenario.simulation.transport == scenario::Transport::kSimgrid;
+  const double step_s = shares_links ? result.timeline.end_s : laboratory.step_time(prepared.deployment, 1);
   answer.ideal_step_s = laboratory.step_time(without_latency(scenario, prepared, catalogs), kWithoutLimit);
 
   Search search;

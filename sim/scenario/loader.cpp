@@ -204,12 +204,18 @@ std::map<std::string, double> Loader::strategy_sizes() const {
   return result;
 }
 
-std::vector<std::filesystem::path> Loader::named_files() const {
+std::vector<std::filesystem::path> Loader::named_files(const SweepSpec& spec) const {
   std::vector<std::filesystem::path> files;
   const std::filesystem::path folder = parts_->file.parent_path();
   add_named_files(parts_->root, folder, files);
-  if (parts_->sweep) {
-    add_named_files(*parts_->sweep, folder, files);
+  for (const Factor& factor : spec.factors) {
+    for (const auto& step : factor.steps) {
+      for (const auto& setting : step) {
+        if (setting) {
+          add_named_files(setting->value, folder, files);
+        }
+      }
+    }
   }
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());

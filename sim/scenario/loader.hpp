@@ -60,7 +60,7 @@ class Loader {
   [[nodiscard]] std::map<std::string, double> strategy_sizes() const;
 
   /// Files that the scenario and its sweep name beside the scenario itself (schedules, model configurations, graphs).
-  [[nodiscard]] std::vector<std::filesystem::path> named_files() const;
+  [[nodiscard]] std::vector<std::filesystem::path> named_files(const SweepSpec& spec) const;
 
  private:
   struct Parts;

@@ -57,8 +57,7 @@ void refuse_key_without_section(const Schema& schema, const std::vector<std::str
     return;
   }
   if (const std::string nested = path_of_nested(schema, top, path.front()); !nested.empty()) {
-    fail(position.location(), key.substr(0, 80),
-         {"There is no such key.", "", enumerate(top.key_names()), nested});
+    fail(position.location(), key.substr(0, 80), {"There is no such key.", "", enumerate(top.key_names()), nested});
   }
 }
 
@@ -155,6 +154,7 @@ void set_last(Tree& parent, const KeySpec* spec, const std::string& key, Tree va
     }
   }
   parent.set(key, std::move(value));
+  parent.find(key)->position.line = 0;  // values of a sweep may stand in the file, too
 }
 
 /// Goes down `path` from `root`; lists are entered by the number of an entry.

@@ -88,10 +88,10 @@ class SweepReader {
       values = parse_yaml(fmt::format("[{}]", axis.value), *position.source, false);
     }
     values.position = position;
-    Factor factor{{swept(key)}, {}};
-    for (Setting& setting : read_values(key, values)) {
-      factor.steps.push_back({std::move(setting)});
+    if (!on_command_line_.insert(key.name).second) {
+      fail(position.location(), key.name, {"The axis is given twice."});
     }
+    Factor factor = factor_of(key, values);
     const auto same = std::find_if(spec_.factors.begin(), spec_.factors.end(),
                                    [&](const Factor& f) { return f.keys.size() == 1 && f.keys[0].name == key.name; });
     if (same != spec_.factors.end()) {
@@ -159,16 +159,20 @@ class SweepReader {
   void read_axis(const TreeEntry& entry) {
     const AxisKey key = find_axis_key(context_.schema, entry.key, entry.position);
     take_key(key.name, entry.position);
-    Steps steps = read_values(key, entry.value);
+    spec_.factors.push_back(factor_of(key, entry.value));
+  }
+
+  /// An axis whose values differ.
+  [[nodiscard]] Factor factor_of(const AxisKey& key, const Tree& values) const {
     std::set<std::string> seen;
     Factor factor{{swept(key)}, {}};
-    for (Setting& setting : steps) {
+    for (Setting& setting : read_values(key, values)) {
       if (!seen.insert(setting.text).second) {
         fail(setting.position.location(), key.name, {"A value occurs twice on the axis.", setting.text});
       }
       factor.steps.push_back({std::move(setting)});
     }
-    spec_.factors.push_back(std::move(factor));
+    return factor;
   }
 
   void read_group(const Tree& group) {
@@ -268,6 +272,7 @@ class SweepReader {
   const Context& context_;
   SweepSpec spec_;
   std::set<std::string> taken_;
+  std::set<std::string> on_command_line_;
   std::vector<std::string> keys_;
 };
 

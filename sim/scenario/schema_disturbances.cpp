@@ -32,27 +32,29 @@ Section slow_device() {
 }
 
 Section slow_link() {
-  return {"disturb slow_link",
-          "disturb: slow_link",
-          "A link with less than its bandwidth, for good or over time. Give `node` and `port` (both directions of a "
-          "network port) or `link`.",
-          "",
-          {kind(), with_default_text("none", number_of("node", "Node of the port, counted from 0.")),
-           with_default_text("required with `node`", number_of("port", "Port within the node, counted from 0.")),
-           with_default_text("none", key("link", ValueKind::kText,
-                                         "Name of one link, one direction: `node 3 port 1 up`, `leaf 2 up`, `device 12 "
-                                         "to domain switch`; `lamina explain` prints the names of a scenario.")),
-           with_default_text("exactly one of share and profile",
-                             instead_of("profile", between(1e-6, 1,
-                                                           key("share", ValueKind::kNumber,
-                                                               "Share of the bandwidth that is left all the "
-                                                               "time.")))),
-           with_default_text("exactly one of share and profile",
-                             instead_of("share", items("disturb profile", {}, "profile",
-                                                       "Shares of the bandwidth over time; the first is from `0 s`."))),
-           with_default_text(
-               "the last share lasts",
-               positive(key("period", ValueKind::kSeconds, "The profile starts again after this: a flapping link.")))}};
+  return {
+      "disturb slow_link",
+      "disturb: slow_link",
+      "A link with less than its bandwidth, for good or over time. Give `node` and `port` (both directions of a "
+      "network port) or `link`.",
+      "",
+      {kind(), with_default_text("none", number_of("node", "Node of the port, counted from 0.")),
+       with_default_text("required with `node`", number_of("port", "Port within the node, counted from 0.")),
+       with_default_text("none", key("link", ValueKind::kText,
+                                     "Name of one link, one direction: `node 3 port 1 up`, `leaf 2 up`, `device 12 "
+                                     "to domain switch`; `lamina explain` prints the names of a scenario.")),
+       with_default_text("exactly one of share and profile",
+                         instead_of("profile", between(1e-6, 1,
+                                                       key("share", ValueKind::kNumber,
+                                                           "Share of the bandwidth that is left all the "
+                                                           "time.")))),
+       with_default_text("exactly one of share and profile",
+                         instead_of("share", items("disturb profile", {}, "profile",
+                                                   "Shares of the bandwidth over time; the first is from `0 s`."))),
+       with_default_text(
+           "the last share lasts",
+           positive(between(
+               0, 1e6, key("period", ValueKind::kSeconds, "The profile starts again after this: a flapping link."))))}};
 }
 
 Section profile() {
@@ -60,7 +62,7 @@ Section profile() {
           "disturb: slow_link: profile",
           "",
           "",
-          {required(not_negative(key("at", ValueKind::kSeconds, "Time from the start of the step."))),
+          {required(between(0, 1e6, key("at", ValueKind::kSeconds, "Time from the start of the step."))),
            required(between(0, 1,
                             key("share", ValueKind::kNumber,
                                 "Share of the bandwidth from then on; 0: nothing passes, else at least 1e-6.")))}};

@@ -41,7 +41,8 @@ std::optional<std::size_t> axis_named(const std::string& name, const std::vector
     if (keys[i] == name || keys[i] == "strategy." + plain) {
       return i;
     }
-    if (keys[i].ends_with('.' + plain) || keys[i] == plain) {
+    const bool is_size = std::find(size_names().begin(), size_names().end(), plain) != size_names().end();
+    if (!is_size && (keys[i].ends_with('.' + plain) || keys[i] == plain)) {
       twice = found.has_value();
       found = i;
     }

@@ -140,9 +140,7 @@ Point Grid::point(std::int64_t index) const {
       point.texts.push_back(value ? fmt::format("{:.6g}", *number) : "");
       continue;
     }
-    std::string text = number == nullptr           ? std::get<std::string>(*value)
-                       : names_->key(column).whole ? fmt::format("{:.0f}", *number)
-                                                   : fmt::format("{:.12g}{}", *number, names_->key(column).unit);
+    std::string text = names_->text_of(column, *value);
     point.texts.push_back(text);
     point.changes.push_back({keys_[column], scenario::scalar(std::move(text), setting->position)});
   }

@@ -40,6 +40,8 @@ class Grid {
 
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
 
+  [[nodiscard]] const scenario::SweepSpec& spec() const { return spec_; }
+
   [[nodiscard]] std::int64_t size() const;
 
   /// Combinations before conditions.

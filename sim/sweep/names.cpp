@@ -85,6 +85,13 @@ NameTable::Value NameTable::value_of_column(std::size_t column) {
   return value;
 }
 
+std::string NameTable::text_of(std::size_t column, const scenario::Operand& value) const {
+  const auto* number = std::get_if<double>(&value);
+  return number == nullptr     ? std::get<std::string>(value)
+         : keys_[column].whole ? fmt::format("{:.0f}", *number)
+                               : fmt::format("{:.12g}{}", *number, keys_[column].unit);
+}
+
 /// By an axis or in the file.
 bool NameTable::is_given(const std::string& strategy_key) const {
   const auto axis = std::find(key_names_.begin(), key_names_.end(), "strategy." + strategy_key);
@@ -150,10 +157,22 @@ NameTable::Value NameTable::hardware_size(const std::string& name) {
   std::vector<scenario::Change> changes;
   for (const std::size_t column : hardware_columns_) {
     const scenario::Setting* setting = settings_[column];
-    which += setting == nullptr ? "\n" : fmt::format("{}\n", setting->text);
-    if (setting != nullptr && !setting->expression) {
-      changes.push_back({key_names_[column], setting->value});
+    if (setting == nullptr) {
+      which += '\n';
+      continue;
     }
+    if (!setting->expression) {
+      which += setting->text + '\n';
+      changes.push_back({key_names_[column], setting->value});
+      continue;
+    }
+    const Value value = value_of_column(column);
+    if (!value) {
+      return value;
+    }
+    const std::string text = text_of(column, *value);
+    which += text + '\n';
+    changes.push_back({key_names_[column], scenario::scalar(text, setting->position)});
   }
   auto found = hardware_.find(which);
   if (found == hardware_.end()) {

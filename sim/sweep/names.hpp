@@ -31,7 +31,8 @@ class NameTable {
 
   [[nodiscard]] const scenario::SweptKey& key(std::size_t column) const { return keys_[column]; }
 
-  [[nodiscard]] std::size_t columns() const { return keys_.size(); }
+  /// A computed value as it would stand in the file.
+  [[nodiscard]] std::string text_of(std::size_t column, const scenario::Operand& value) const;
 
   /// The value, or why there is none. @throws ScenarioError for values that depend on each other in a circle
   [[nodiscard]] Value evaluate(const scenario::Expression& expression);

@@ -60,6 +60,7 @@ class Run {
       best.resize(std::min(best.size(), static_cast<std::size_t>(options_.refine)));
       progress_.total = bench_.grid.size() + static_cast<std::int64_t>(best.size());
       progress_.best.reset();
+      forget_all_but(best);
       pass(final_, best, scenario::Transport::kSimgrid);
     } else {
       pass(final_, every_point(), std::nullopt);
@@ -72,6 +73,15 @@ class Run {
   }
 
  private:
+  /// The journal may hold replays of points that are among the best no more, since others failed the first time.
+  void forget_all_but(const std::vector<std::int64_t>& best) {
+    Rows kept(final_.size());
+    for (const std::int64_t point : best) {
+      kept[static_cast<std::size_t>(point)] = std::move(final_[static_cast<std::size_t>(point)]);
+    }
+    final_ = std::move(kept);
+  }
+
   [[nodiscard]] std::vector<std::int64_t> every_point() const {
     std::vector<std::int64_t> points;
     for (std::int64_t point = 0; point < bench_.grid.size(); ++point) {

@@ -145,6 +145,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(BadUse{{}, 2, "no sweep: section"}, BadUse{{"--axis", "tp"}, 2, "--axis takes KEY=VALUES"},
                     BadUse{{"--axis", "tp="}, 2, "--axis takes KEY=VALUES"},
                     BadUse{{"--axis", "tensor_parallel=1,2"}, 3, "strategy.tensor_parallel"},
+                    BadUse{{"--axis", "tp=1,1"}, 3, "occurs twice"},
+                    BadUse{{"--axis", "tp=1", "--axis", "tp=2"}, 3, "given twice"},
                     BadUse{{"--axis", "tp=1,two"}, 3, "two"}, BadUse{{"--axis", "tp=8..1"}, 3, "before it starts"},
                     BadUse{{"--axis", "tp=1,2", "--where", "tp >"}, 3, "ends where a value is expected"},
                     BadUse{{"--axis", "tp=1,2", "--where", "tq > 1"}, 3, "There is no \"tq\""},

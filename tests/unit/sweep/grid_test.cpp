@@ -111,6 +111,25 @@ TEST(Grid, ValuesThatFollowFromEachOtherAreAFault) {
   EXPECT_THAT(fault_of("sweep: {axes: {tp: = devices / (tp * pp)}}\n").problem, HasSubstr("circle"));
 }
 
+TEST(Grid, SizesAreThoseOfThePointAlsoWhereTheyAreComputed) {
+  // 4 and 8 nodes of 8 devices: 32 and 64 devices shared by tp ranks each.
+  EXPECT_THAT(points_of("sweep: {axes: {tp: [1, 2], cluster.nodes: = 4 * tp, dp: = devices / tp}}\n"),
+              ElementsAre("1 4 32", "2 8 32"));
+  EXPECT_THAT(fault_of("sweep: {axes: {cluster.nodes: = devices / 8}}\n").problem, HasSubstr("circle"));
+}
+
+TEST(Grid, ASizeIsNotTheAxisThatEndsInItsName) {
+  // 8 nodes of 4 or 8 devices; cluster.node.devices is devices_per_node.
+  EXPECT_THAT(points_of("sweep: {axes: {cluster.node.devices: [4, 8], dp: = devices}}\n"), ElementsAre("4 32", "8 64"));
+}
+
+TEST(Grid, TwoBatchesOfOnePointContradictEachOther) {
+  const scenario::Loader loader =
+      loader_of("sweep: {axes: {strategy.micro_batches: [2], strategy.global_batch: [64]}}\n");
+  const Grid grid(loader, loader.sweep());
+  EXPECT_THROW((void)loader.load(grid.point(0).changes), error::ScenarioError);
+}
+
 TEST(Grid, ConditionsThatNothingMeetsAreAFaultWithCounts) {
   const auto fault = fault_of("sweep: {axes: {tp: [1, 2]}, where: [tp > 1, tp < 2]}\n");
   EXPECT_THAT(fault.problem, HasSubstr("None of the 2 combinations"));
