@@ -36,5 +36,6 @@ struct Command {
 [[nodiscard]] Command add_compare(CLI::App& root);
 [[nodiscard]] Command add_requirements(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
+[[nodiscard]] Command add_validate(CLI::App& root);
 
 }  // namespace lamina::cli

@@ -1,39 +1,17 @@
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include <boost/graph/depth_first_search.hpp>
 #include <boost/property_map/vector_property_map.hpp>
 #include <fmt/format.h>
 
+#include "sim/graph/meetings.hpp"
 #include "sim/graph/operation_graph.hpp"
 
 namespace lamina::graph {
 namespace {
 
 using Edge = std::pair<std::uint32_t, std::uint32_t>;
-
-/// The vertex that stands for everything that must start together with `vertex`: both ends of a message, all members of
-/// a collective across roles.
-std::vector<std::uint32_t> contract(const OperationGraph& graph) {
-  std::vector<std::uint32_t> leader(graph.size());
-  std::map<std::pair<GroupKind, std::uint32_t>, std::uint32_t> first_of_collective;
-  for (std::size_t p = 0; p < graph.programs.size(); ++p) {
-    std::map<GroupKind, std::uint32_t> position;
-    for (std::uint32_t i = 0; i < graph.programs[p].operations.size(); ++i) {
-      const Operation& operation = graph.programs[p].operations[i];
-      const std::uint32_t vertex = graph.vertex(static_cast<int>(p), i);
-      leader[vertex] =
-          graph.partner[vertex] == OperationGraph::kNoPartner ? vertex : std::min(vertex, graph.partner[vertex]);
-      const bool crosses_roles = operation.group == GroupKind::kPipeline || operation.group == GroupKind::kEmbedding;
-      if (operation.kind == OperationKind::kCollective && crosses_roles) {
-        const std::uint32_t k = position[operation.group]++;
-        leader[vertex] = first_of_collective.try_emplace({operation.group, k}, vertex).first->second;
-      }
-    }
-  }
-  return leader;
-}
 
 /// Whether everything can run: takes away, again and again, what waits for nothing.
 bool runs_to_the_end(const OperationGraph& graph, const std::vector<std::uint32_t>& leader) {
@@ -106,7 +84,7 @@ class CycleVisitor : public boost::default_dfs_visitor {
 }  // namespace
 
 std::string find_deadlock(const OperationGraph& graph) {
-  const std::vector<std::uint32_t> leader = contract(graph);
+  const std::vector<std::uint32_t> leader = meetings(graph);
   if (runs_to_the_end(graph, leader)) {
     return "";
   }

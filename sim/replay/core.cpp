@@ -147,13 +147,19 @@ void Core::call_compute(Instance instance) {
 }
 
 void Core::start_compute(Instance instance) {
-  const double duration = operation(instance).duration_s * deployment_.ranks[instance.rank].slowness * jitter(instance);
+  const double duration = nominal_duration(instance) * jitter(instance);
   if (duration == 0) {
     complete(instance, transport_.now());
     return;
   }
   timeline_.spans[instance.rank][instance.operation].start = transport_.now();
   compute_.start(instance.rank, duration, token_of(instance.rank, instance.operation));
+}
+
+double Core::nominal_duration(Instance instance) const {
+  return options_.compute_durations != nullptr
+             ? options_.compute_durations->at(instance.rank).at(instance.operation)
+             : operation(instance).duration_s * deployment_.ranks[instance.rank].slowness;
 }
 
 void Core::start_message(Instance instance) {

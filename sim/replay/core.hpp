@@ -91,6 +91,7 @@ class Core final : private TransportListener {
   [[nodiscard]] const graph::Operation& operation(Instance instance) const;
   [[nodiscard]] std::uint32_t vertex(Instance instance) const;
   [[nodiscard]] double jitter(Instance instance) const;
+  [[nodiscard]] double nominal_duration(Instance instance) const;
   [[nodiscard]] std::uint32_t& state(Instance instance);
   [[nodiscard]] Instance partner(Instance instance) const;
   [[nodiscard]] const deployment::Channel& channel(Instance instance) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "sim/deployment/deployment.hpp"
 #include "sim/graph/operation_graph.hpp"
@@ -19,6 +20,9 @@ struct Options {
   /// Durations of compute operations, and latency and bytes of transfers, are multiplied by the factor of the
   /// operation: of the sender for a message, of the group's first member for a collective. Wants a whole deployment.
   std::optional<Jitter> jitter = std::nullopt;
+  /// [rank][operation] seconds of the compute operations of a whole deployment, in place of the graph's and of slow
+  /// devices; entries of other operations are not read. Must outlive the replay.
+  const std::vector<std::vector<double>>* compute_durations = nullptr;
 };
 
 /// Replays the graph and returns its timeline: on SimGrid in a forked child process (SimGrid keeps one engine per

@@ -48,7 +48,8 @@ const std::map<std::string, Rooms>& allowed() {
       {"requirements", {"pipeline"}},
       {"sweep", {"pipeline"}},
       {"chakra", {"pipeline"}},
-      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep", "chakra"}},
+      {"validate", {"pipeline"}},
+      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep", "chakra", "validate"}},
   };
   return table;
 }

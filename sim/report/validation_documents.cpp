@@ -1,0 +1,61 @@
+#include <filesystem>
+#include <string>
+
+#include "sim/report/json_values.hpp"
+#include "sim/report/validation.hpp"
+
+/// JSON of a prediction beside an execution.
+namespace lamina::report {
+
+namespace {
+
+Json times_of(const RoleTimes& times) {
+  return Json{{"compute_s", number(times.compute_s)},
+              {"exposed_s", by_traffic(times.exposed_s)},
+              {"bubble_s", number(times.bubble_s)},
+              {"tail_s", number(times.tail_s)}};
+}
+
+}  // namespace
+
+std::string to_json(const Validation& validation) {
+  Json durations = Json::array();
+  for (const DurationRow& row : validation.durations) {
+    durations.push_back(Json{{"kind", row.kind},
+                             {"bytes", number(row.bytes)},
+                             {"operations", row.operations},
+                             {"predicted_s", number(row.predicted_s)},
+                             {"measured_s", number(row.measured_s)}});
+  }
+  Json ranks = Json::array();
+  for (const RankRow& row : validation.rank_rows) {
+    ranks.push_back(Json{{"pipeline_rank", row.pipeline_rank},
+                         {"predicted", times_of(row.predicted)},
+                         {"measured", times_of(row.measured)}});
+  }
+  return document(
+      Json{{"schema", "lamina.validation/1"},
+           {"name", validation.name},
+           {"file", std::filesystem::path(validation.file).filename().string()},
+           {"backend", validation.backend},
+           {"ranks", validation.ranks},
+           {"repeats", validation.repeats},
+           {"step",
+            {{"measured_s", number(validation.measured_s)},
+             {"measured_least_s", number(validation.measured_least_s)},
+             {"measured_most_s", number(validation.measured_most_s)},
+             {"predicted_s", number(validation.predicted_s)},
+             {"error", number(validation.error())},
+             {"structural_s", number(validation.structural_s)},
+             {"structural_error", number(validation.structural_error())},
+             {"structural_worst", number(validation.structural_worst)}}},
+           {"hidden_transfers",
+            {{"predicted", number(validation.predicted_hidden)}, {"measured", number(validation.measured_hidden)}}},
+           {"durations", durations},
+           {"pipeline_ranks", ranks},
+           {"reordered", validation.reordered},
+           {"reorderings", validation.reorderings},
+           {"warnings", validation.warnings}});
+}
+
+}  // namespace lamina::report
