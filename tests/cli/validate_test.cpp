@@ -1,0 +1,96 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.hpp"
+
+namespace lamina::cli_test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Outcome validate(const std::string& scenario, std::vector<std::string> arguments) {
+  const TemporaryFolder folder;
+  arguments.insert(arguments.begin(), {"validate", folder.file("small.yaml", scenario)});
+  return lamina(arguments);
+}
+
+TEST(Validate, ShowsThreeComparisons) {
+  const Outcome outcome = validate(small_scenario(), {"--repeat", "3"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("measured"), HasSubstr("predicted"), HasSubstr("with measured kernels"),
+                                 HasSubstr("By kind of operation"), HasSubstr("3 repeats")));
+}
+
+TEST(Validate, VirtualDevicesAreThoseOfTheReplayWithoutContention) {
+  const Outcome outcome =
+      validate(small_scenario(), {"--format", "json", "--set", "simulation.transport=no_contention"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto document = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(document.at("schema"), "lamina.validation/1");
+  EXPECT_EQ(document.at("backend"), "virtual");
+  EXPECT_NEAR(document.at("step").at("error").get<double>(), 0, 1e-9);
+  EXPECT_EQ(document.at("reordered"), 0);
+}
+
+TEST(Validate, TellsContentionByTheToleranceWithCodeFive) {
+  // Four replicas share one slow port with the messages of the pipeline: the replay shares it, virtual devices do not.
+  const std::vector<std::string> crowded = {"--set", "cluster.nodes=2",
+                                            "--set", "dp=4",
+                                            "--set", "strategy.placement=[tensor, data, pipeline]",
+                                            "--set", "cluster.network.bandwidth=100 Mbit/s"};
+  std::vector<std::string> strict = crowded;
+  strict.insert(strict.end(), {"--tolerance", "0.001"});
+  const Outcome outside = validate(small_scenario(), strict);
+  EXPECT_EQ(outside.code, 5) << outside.out;
+  EXPECT_THAT(outside.err, HasSubstr("outside tolerance"));
+  EXPECT_THAT(outside.out, HasSubstr("Virtual devices know no contention"));
+  std::vector<std::string> wide = crowded;
+  wide.insert(wide.end(), {"--tolerance", "1000"});
+  EXPECT_EQ(validate(small_scenario(), wide).code, 0);
+}
+
+TEST(Validate, WritesJsonAndText) {
+  const TemporaryFolder folder;
+  const std::string out = (folder.path() / "out").string();
+  const Outcome outcome = lamina({"validate", folder.file("small.yaml", small_scenario()), "-o", out});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(read_file(out + "/validation.json"), HasSubstr("lamina.validation/1"));
+  EXPECT_THAT(read_file(out + "/validation.txt"), HasSubstr("By pipeline rank"));
+}
+
+TEST(Validate, GivesTheSameBytesTwice) {
+  EXPECT_EQ(validate(small_scenario(), {"--format", "json"}).out, validate(small_scenario(), {"--format", "json"}).out);
+}
+
+struct BadUse {
+  std::vector<std::string> arguments;
+  int code;
+  const char* message;
+};
+
+class BadValidate : public testing::TestWithParam<BadUse> {};
+
+TEST_P(BadValidate, IsRefusedWithTheReason) {
+  const Outcome outcome = validate(small_scenario(), GetParam().arguments);
+  EXPECT_EQ(outcome.code, GetParam().code) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Uses, BadValidate,
+    testing::Values(BadUse{{"--backend", "gpu"}, 2, "--backend"}, BadUse{{"--repeat", "0"}, 2, "--repeat"},
+                    BadUse{{"--repeat", "many"}, 2, "--repeat"}, BadUse{{"--tolerance", "-1"}, 2, "--tolerance"},
+                    BadUse{{"--format", "xml"}, 2, "--format"}, BadUse{{"--set", "tp=three"}, 3, "three"},
+                    BadUse{{"--set", "simulation.collectives.form=message"}, 4, "fluid form"},
+                    BadUse{{"-o", "/dev/null/x"}, 6, "/dev/null"}));
+
+}  // namespace
+}  // namespace lamina::cli_test
