@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,9 @@ tl::expected<report::Validation, error::Infeasible> validate_virtual(const scena
   replay::Options alone = options;
   alone.transport = scenario::Transport::kNoContention;
   const IssueOrder order = issue_order(prepared->graph, due_dates(prepared->graph, prepared->deployment, alone));
+  if (const std::string blocked = find_blocked(prepared->graph, order); !blocked.empty()) {
+    throw error::InternalError(fmt::format("the order of execution blocks: {}", blocked));
+  }
   const std::unique_ptr<Backend> backend = make_virtual_backend(prepared->graph, whole.deployment);
   std::vector<Execution> executions;
   for (int repeat = 0; repeat < repeats; ++repeat) {

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                                          std::vector<std::string>{"export", "pytorch-csv"},
                                          std::vector<std::string>{"export", "chakra"}, std::vector<std::string>{"draw"},
                                          std::vector<std::string>{"list"}, std::vector<std::string>{"sweep"},
-                                         std::vector<std::string>{"trace"},
+                                         std::vector<std::string>{"trace"}, std::vector<std::string>{"validate"},
                                          std::vector<std::string>{"trace", "replay"}),
                          [](const auto& test) {
                            std::string name = "lamina";
@@ -63,7 +63,8 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
 
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
-  for (const char* command : {"run", "check", "compare", "explain", "draw", "export", "list", "trace", "sweep"}) {
+  for (const char* command :
+       {"run", "check", "compare", "explain", "draw", "export", "list", "trace", "sweep", "validate"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
   }
 }
