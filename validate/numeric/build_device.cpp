@@ -1,0 +1,58 @@
+#include "validate/numeric/build_device.hpp"
+
+#include <tuple>
+#include <utility>
+
+namespace lamina::validate::numeric {
+namespace {
+
+/// Each parameter's rows and columns, taken as one row, are cut into a piece per data-parallel rank.
+std::vector<char> owned_by(const World& world, const Part& part, int data) {
+  const auto ranks = static_cast<std::size_t>(world.strategy.data_parallel);
+  const bool sharded = ranks > 1 && world.strategy.sharding.level != scenario::ShardingLevel::kNone;
+  std::vector<char> owned;
+  for (const Parameter& parameter : part.parameters) {
+    const std::size_t first = parameter.size() * static_cast<std::size_t>(data) / ranks;
+    const std::size_t end = parameter.size() * (static_cast<std::size_t>(data) + 1) / ranks;
+    for (std::size_t i = 0; i < parameter.size(); ++i) {
+      owned.push_back(!sharded || (i >= first && i < end) ? 1 : 0);
+    }
+  }
+  return owned;
+}
+
+}  // namespace
+
+bool has_own_matrix(const World& world, int stage) {
+  int first = stage;
+  while (world.table.stages[static_cast<std::size_t>(first)].previous >= 0) {
+    first = world.table.stages[static_cast<std::size_t>(first)].previous;
+  }
+  return !world.shape.tied || world.table.stages[static_cast<std::size_t>(first)].rank !=
+                                  world.table.stages[static_cast<std::size_t>(stage)].rank;
+}
+
+Device build_device(const World& world, const ProgramFacts& facts, int data, int tensor) {
+  const int ranks = world.strategy.tensor_parallel;
+  std::vector<Unit> units;
+  for (std::size_t i = 0; i < facts.units.size(); ++i) {
+    Unit unit;
+    std::tie(unit.stage, unit.layer) = facts.units[i];
+    unit.first_of_stage = i == 0 || facts.units[i - 1].first != unit.stage;
+    unit.last_of_stage = i + 1 == facts.units.size() || facts.units[i + 1].first != unit.stage;
+    unit.own_matrix = has_own_matrix(world, unit.stage);
+    unit.part.layer = unit.layer;
+    unit.part.shape = world.shape.part(ranks);
+    unit.part.parameters = parameters_of(unit.part.shape, unit.layer, unit.own_matrix);
+    unit.part.first_token = tensor * unit.part.shape.vocabulary;
+    const bool sliced = world.strategy.sequence_parallel;
+    unit.part.first_row = sliced ? world.tokens() * tensor / ranks : 0;
+    unit.part.end_row = sliced ? world.tokens() * (tensor + 1) / ranks : world.tokens();
+    unit.places = places_of_part(world.shape, unit.layer, unit.own_matrix, tensor, ranks);
+    unit.owned = owned_by(world, unit.part, data);
+    units.push_back(std::move(unit));
+  }
+  return Device(world.strategy, world.shape, std::move(units));
+}
+
+}  // namespace lamina::validate::numeric
