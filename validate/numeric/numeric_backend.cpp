@@ -131,8 +131,14 @@ class Executor final : public NumericBackend {
         collective(instance);
         break;
     }
+    if (operation.kind != OperationKind::kCollective) {
+      drop_weights(instance);
+    }
+  }
+
+  void drop_weights(Instance instance) {
     for (const int unit : facts_of_rank(instance.rank).drops[instance.operation]) {
-      worker.device().drop(unit);
+      worker_of(instance.rank).device().drop(unit);
     }
   }
 
@@ -241,6 +247,9 @@ class Executor final : public NumericBackend {
       sum_tables(workers);
     } else {
       reduce(workers, operation);
+    }
+    for (const Instance& member : members) {
+      drop_weights(member);
     }
   }
 
