@@ -126,6 +126,8 @@ class RoleLowering {
   void update(int unit, OperationId after);
   OperationId copy_weights_in(int unit, OperationId after);
   void copy_gradients_out(int unit, OperationId after);
+  [[nodiscard]] bool updates_on_host() const;
+  [[nodiscard]] bool waits_for_other_end(int unit) const;
   [[nodiscard]] bool shares_embedding() const;
   void reduce_tied_embeddings();
 
@@ -161,6 +163,7 @@ class RoleLowering {
   MessageTable done_;                                              ///< last operation of finished actions
   std::map<std::pair<int, int>, OperationId> checkpoint_evicted_;  ///< (unit, micro-batch)
   std::vector<std::pair<int, OperationId>> queued_updates_;
+  bool ends_are_summed_ = false;         ///< the gradients of a tied matrix, over both its copies
   std::vector<OperationId> weights_in_;  ///< by unit: copy from host that its first use waits for
   OperationId task_first_ = kNoOperation;
 

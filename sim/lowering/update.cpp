@@ -1,4 +1,5 @@
 #include <set>
+#include <utility>
 
 #include "sim/lowering/role_lowering.hpp"
 
@@ -21,7 +22,7 @@ constexpr double kNormBytes = 4;  // one fp32 number
 /// A unit's gradients are complete. Updating with the reduction puts the optimizer of the unit before it on the compute
 /// stream now: its reduction has had a whole unit's backward to hide behind.
 void RoleLowering::queue_update(int unit, OperationId reduced) {
-  if (strategy_.offload.state && strategy_.offload.update_on == OffloadUpdate::kHost) {
+  if (updates_on_host() && !waits_for_other_end(unit)) {
     copy_gradients_out(unit, reduced);
   }
   if (strategy_.update == Update::kWithReduction) {
@@ -31,10 +32,24 @@ void RoleLowering::queue_update(int unit, OperationId reduced) {
 }
 
 void RoleLowering::flush_updates() {
-  for (const auto& [unit, reduced] : queued_updates_) {
-    update(unit, reduced);
+  const auto waiting = std::exchange(queued_updates_, {});
+  for (const auto& [unit, reduced] : waiting) {
+    if (waits_for_other_end(unit)) {
+      queued_updates_.emplace_back(unit, reduced);
+    } else {
+      update(unit, reduced);
+    }
   }
-  queued_updates_.clear();
+}
+
+bool RoleLowering::updates_on_host() const {
+  return strategy_.offload.state && strategy_.offload.update_on == OffloadUpdate::kHost;
+}
+
+/// Holds a tied matrix of which the other end of the pipeline has a copy, and both have not been summed yet.
+bool RoleLowering::waits_for_other_end(int unit) const {
+  const int layer = role_.units[static_cast<std::size_t>(unit)].layer;
+  return !ends_are_summed_ && (layer == -1 || layer == work_.layers) && shares_embedding();
 }
 
 void RoleLowering::finish() {
@@ -76,8 +91,7 @@ void RoleLowering::update(int unit, OperationId after) {
   const model::LayerCost& cost = *role_.units[static_cast<std::size_t>(unit)].cost;
   const double shards = sharded_ ? strategy_.data_parallel : 1;
   const double state = cost.state_bytes.value() / shards;
-  const bool on_device = !strategy_.offload.state || strategy_.offload.update_on == OffloadUpdate::kDevice;
-  if (!on_device) {
+  if (updates_on_host()) {
     return;  // the host updates; its time is not modelled (docs/model.md)
   }
   graph::Operation optimizer = unit_operation(OperationKind::kCompute, Phase::kUpdate, unit);
@@ -129,6 +143,10 @@ void RoleLowering::copy_gradients_out(int unit, OperationId after) {
 /// The embedding and the head that uses its matrix are on different ranks, and this is one of them. A V placement has
 /// both on rank 0.
 bool RoleLowering::shares_embedding() const {
+  const scenario::Model& model = scenario_.model;
+  if (!model.tied_embeddings || model.vocabulary == 0 || model.custom) {
+    return false;
+  }
   std::set<int> holders;
   for (const schedules::Stage& stage : table_.stages) {
     if (stage.previous == -1 || stage.next == -1) {
@@ -141,7 +159,7 @@ bool RoleLowering::shares_embedding() const {
 /// First and last pipeline rank hold one matrix twice; its gradients are summed after the data-parallel reduction.
 void RoleLowering::reduce_tied_embeddings() {
   const scenario::Model& model = scenario_.model;
-  if (!model.tied_embeddings || model.vocabulary == 0 || model.custom || !shares_embedding()) {
+  if (!shares_embedding()) {
     return;
   }
   graph::Operation reduce;
@@ -158,6 +176,12 @@ void RoleLowering::reduce_tied_embeddings() {
   }
   const OperationId id = builder_.add(reduce);
   builder_.hold_compute_for(id);
+  for (const auto& [unit, reduced] : queued_updates_) {
+    if (updates_on_host() && waits_for_other_end(unit)) {
+      copy_gradients_out(unit, id);
+    }
+  }
+  ends_are_summed_ = true;
 }
 
 }  // namespace lamina::lowering
