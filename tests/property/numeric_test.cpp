@@ -32,7 +32,7 @@ std::string difference(const scenario::Scenario& scenario, const pipeline::Prepa
                        std::optional<unsigned> seed) {
   try {
     return tests::find_difference(scenario, tests::compute_step(scenario, prepared, seed),
-                                  tests::reference_of(scenario));
+                                  tests::reference_of(scenario, prepared));
   } catch (const error::InternalError& fault) {
     return fault.what();
   }

@@ -27,7 +27,8 @@ namespace lamina::tests {
                                                    const pipeline::Prepared& prepared,
                                                    std::optional<unsigned> seed = {});
 
-[[nodiscard]] validate::numeric::ReferenceStep reference_of(const scenario::Scenario& scenario);
+[[nodiscard]] validate::numeric::ReferenceStep reference_of(const scenario::Scenario& scenario,
+                                                            const pipeline::Prepared& prepared);
 
 /// Largest difference over a layer's values, relative to its largest value; infinite where a number is missing.
 [[nodiscard]] double largest_error(const std::vector<std::vector<float>>& computed,

@@ -155,11 +155,6 @@ std::vector<float>& Device::final_gradient(int unit) {
   return state(unit).reduced;
 }
 
-bool Device::has_gradient(int unit) const {
-  const Buffer& buffer = gradients_[static_cast<std::size_t>(unit) % gradients_.size()];
-  return replicated_ ? buffer.unit != unit && !state(unit).reduced.empty() : buffer.unit == unit;
-}
-
 void Device::copy_gradient_out(int unit) {
   state(unit).on_host = final_gradient(unit);
 }

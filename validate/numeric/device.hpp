@@ -55,7 +55,6 @@ class Device {
   /// The gradient that the optimizer sees.
   /// @throws InternalError before its reduction
   [[nodiscard]] std::vector<float>& final_gradient(int unit);
-  [[nodiscard]] bool has_gradient(int unit) const;
   /// The gradient goes to the host, which updates.
   void copy_gradient_out(int unit);
 

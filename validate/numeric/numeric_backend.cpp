@@ -161,7 +161,7 @@ class Executor final : public NumericBackend {
         break;
       case Phase::kUpdate: {
         const int unit = worker.device().unit_of(operation.stage, operation.layer);
-        sum_replicas(instance.rank);
+        sum_replicas(instance.rank, unit);
         worker.device().update(unit, rate(instance.rank));
         break;
       }
@@ -307,15 +307,12 @@ class Executor final : public NumericBackend {
   /// part of the graph.
   void sum_replicas(std::int32_t rank) {
     for (int unit = 0; unit < static_cast<int>(worker_of(rank).device().units().size()); ++unit) {
-      if (world_.strategy.sequence_parallel && worker_of(rank).device().has_gradient(unit)) {
-        sum_replicas(rank, unit);
-      }
+      sum_replicas(rank, unit);
     }
   }
 
   void sum_replicas(std::int32_t rank, int unit) {
-    const bool first = world_.strategy.sequence_parallel && !summed_replicas_[{rank, unit}];
-    if (!first) {
+    if (!world_.strategy.sequence_parallel || summed_replicas_[{rank, unit}]) {
       return;
     }
     const std::int32_t group =
