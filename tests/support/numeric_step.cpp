@@ -30,17 +30,6 @@ validate::IssueOrder order_of(const graph::OperationGraph& graph, std::optional<
   return validate::issue_order(graph, due);
 }
 
-/// Whether head and embedding of a tied model are on different ranks, so that the head has a copy of the matrix.
-bool has_own_matrix(const scenario::Scenario& scenario, const schedules::ScheduleTable& table) {
-  std::set<int> ends;
-  for (const schedules::Stage& stage : table.stages) {
-    if (stage.previous == -1 || stage.next == -1) {
-      ends.insert(stage.rank);
-    }
-  }
-  return !scenario.model.tied_embeddings || ends.size() > 1;
-}
-
 }  // namespace
 
 scenario::Scenario tiny_decoder(int layers) {
@@ -73,6 +62,16 @@ validate::numeric::Step compute_step(const scenario::Scenario& scenario, const p
   }
   (void)validate::execute(prepared.graph, prepared.deployment, order_of(prepared.graph, seed), **backend);
   return (*backend)->step();
+}
+
+bool has_own_matrix(const scenario::Scenario& scenario, const schedules::ScheduleTable& table) {
+  std::set<int> ends;
+  for (const schedules::Stage& stage : table.stages) {
+    if (stage.previous == -1 || stage.next == -1) {
+      ends.insert(stage.rank);
+    }
+  }
+  return !scenario.model.tied_embeddings || ends.size() > 1;
 }
 
 validate::numeric::ReferenceStep reference_of(const scenario::Scenario& scenario, const pipeline::Prepared& prepared) {

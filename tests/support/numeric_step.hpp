@@ -27,6 +27,10 @@ namespace lamina::tests {
                                                    const pipeline::Prepared& prepared,
                                                    std::optional<unsigned> seed = {});
 
+/// Whether head and embedding of a tied model are on different ranks, so that the head has a copy of the matrix; true
+/// for a model that is not tied.
+[[nodiscard]] bool has_own_matrix(const scenario::Scenario& scenario, const schedules::ScheduleTable& table);
+
 [[nodiscard]] validate::numeric::ReferenceStep reference_of(const scenario::Scenario& scenario,
                                                             const pipeline::Prepared& prepared);
 
