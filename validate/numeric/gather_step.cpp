@@ -10,22 +10,6 @@
 namespace lamina::validate::numeric {
 namespace {
 
-/// [stage] number of the model copy that its chain of stages is.
-std::vector<int> copies_of(const schedules::ScheduleTable& table) {
-  std::vector<int> copy(table.stages.size(), -1);
-  int copies = 0;
-  for (std::size_t first = 0; first < table.stages.size(); ++first) {
-    if (table.stages[first].previous != -1) {
-      continue;
-    }
-    for (int stage = static_cast<int>(first); stage != -1; stage = table.stages[static_cast<std::size_t>(stage)].next) {
-      copy[static_cast<std::size_t>(stage)] = copies;
-    }
-    ++copies;
-  }
-  return copy;
-}
-
 void put(const Unit& unit, const std::vector<float>& part, std::vector<float>& whole, double& disagreement) {
   for (std::size_t i = 0; i < part.size(); ++i) {
     if (unit.owned[i] == 0) {
@@ -43,9 +27,8 @@ void put(const Unit& unit, const std::vector<float>& part, std::vector<float>& w
 }  // namespace
 
 Step gather_step(const World& world, const std::vector<Worker>& workers) {
-  const std::vector<int> copy_of = copies_of(world.table);
   Step step;
-  step.copies.resize(static_cast<std::size_t>(*std::max_element(copy_of.begin(), copy_of.end()) + 1));
+  step.copies.resize(static_cast<std::size_t>(world.copies()));
   for (Copy& copy : step.copies) {
     copy.gradients.resize(static_cast<std::size_t>(world.shape.layers) + 2);
     copy.weights = copy.gradients;
@@ -54,7 +37,7 @@ Step gather_step(const World& world, const std::vector<Worker>& workers) {
     step.loss += worker.loss() / world.tokens_per_step();
     const auto& units = worker.device().units();
     for (std::size_t i = 0; i < units.size(); ++i) {
-      Copy& copy = step.copies[static_cast<std::size_t>(copy_of[static_cast<std::size_t>(units[i].stage)])];
+      Copy& copy = step.copies[static_cast<std::size_t>(world.copy_of[static_cast<std::size_t>(units[i].stage)])];
       const auto layer = static_cast<std::size_t>(units[i].layer + 1);
       if (copy.gradients[layer].empty()) {
         const std::size_t size = size_of(parameters_of(world.shape, units[i].layer, units[i].own_matrix));

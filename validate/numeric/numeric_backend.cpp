@@ -383,8 +383,7 @@ tl::expected<std::unique_ptr<NumericBackend>, error::Infeasible> make_numeric_ba
   if (!shape) {
     return tl::unexpected(std::move(shape.error()));
   }
-  World world{scenario.strategy, table, *shape, static_cast<int>(scenario.strategy.micro_batch_size)};
-  return std::make_unique<Executor>(std::move(world), graph, deployment);
+  return std::make_unique<Executor>(make_world(scenario, table, *shape), graph, deployment);
 }
 
 }  // namespace lamina::validate::numeric

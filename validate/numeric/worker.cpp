@@ -79,7 +79,7 @@ void Worker::run_forward(int index, int micro_batch, int block, Phase phase) {
     return;
   }
   Pending result{index, micro_batch, block, phase, {}};
-  result.partial = at.part.is_embedding() ? embed(at.part, device_.weights(index), tokens(micro_batch, 0))
+  result.partial = at.part.is_embedding() ? embed(at.part, device_.weights(index), tokens(index, micro_batch, 0))
                                           : forward_partial(at.part, block, device_.weights(index), here);
   leave_pending(std::move(result), true);
 }
@@ -206,8 +206,9 @@ void Worker::compute_loss(int index, int micro_batch, Kept& kept) {
     }
   }
   double loss = 0;
-  kept.first_gradient = cross_entropy_gradient(kept.first.view(), whole, tokens(micro_batch, 1), at.part.first_token,
-                                               static_cast<float>(1 / world_.tokens_per_step()), loss);
+  kept.first_gradient =
+      cross_entropy_gradient(kept.first.view(), whole, tokens(index, micro_batch, 1), at.part.first_token,
+                             static_cast<float>(1 / world_.tokens_per_step()), loss);
   loss_ += loss;
 }
 
@@ -259,7 +260,7 @@ void Worker::add_gradients(int index, int micro_batch, int block, const Kept& ke
   const Unit& at = unit(index);
   const std::span<float> gradient = device_.accumulate(index);
   if (at.part.is_embedding()) {
-    add_embedding_gradients(at.part, tokens(micro_batch, 0), kept.output_gradient.view(), gradient);
+    add_embedding_gradients(at.part, tokens(index, micro_batch, 0), kept.output_gradient.view(), gradient);
     return;
   }
   if (!at.part.is_head()) {
@@ -410,9 +411,10 @@ Worker::Saved& Worker::saved(int index, int micro_batch) {
   return found->second;
 }
 
-std::vector<std::int32_t> Worker::tokens(int micro_batch, int shift) const {
+std::vector<std::int32_t> Worker::tokens(int index, int micro_batch, int shift) const {
   std::vector<std::int32_t> result;
-  const int first = (data_ * world_.strategy.micro_batches + micro_batch) * world_.sequences_per_micro_batch;
+  const int of_replica = world_.first_micro_batch[static_cast<std::size_t>(unit(index).stage)] + micro_batch;
+  const int first = (data_ * world_.strategy.micro_batches + of_replica) * world_.sequences_per_micro_batch;
   for (int sequence = 0; sequence < world_.sequences_per_micro_batch; ++sequence) {
     for (int position = 0; position < world_.shape.sequence; ++position) {
       result.push_back(token_of(world_.shape, first + sequence, position + shift));

@@ -7,24 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "schedules/schedule.hpp"
 #include "sim/graph/operation_graph.hpp"
-#include "sim/scenario/scenario.hpp"
 #include "validate/numeric/device.hpp"
+#include "validate/numeric/world.hpp"
 
 namespace lamina::validate::numeric {
-
-/// What all ranks know.
-struct World {
-  scenario::Strategy strategy;
-  schedules::ScheduleTable table;
-  Shape shape;
-  int sequences_per_micro_batch = 1;
-
-  [[nodiscard]] int tokens() const { return sequences_per_micro_batch * shape.sequence; }
-
-  [[nodiscard]] double tokens_per_step() const { return static_cast<double>(strategy.global_batch()) * shape.sequence; }
-};
 
 /// What a stage makes for its neighbour, or has got from it: (stage, micro-batch, gradients).
 using MessageKey = std::tuple<int, int, bool>;
@@ -98,7 +85,7 @@ class Worker {
 
   [[nodiscard]] int unit_of(const graph::Operation& operation) const;
   [[nodiscard]] Saved& saved(int unit, int micro_batch);
-  [[nodiscard]] std::vector<std::int32_t> tokens(int micro_batch, int shift) const;
+  [[nodiscard]] std::vector<std::int32_t> tokens(int unit, int micro_batch, int shift) const;
   [[nodiscard]] View head_matrix(int unit) const;
   void place_input(int unit, int micro_batch, int block);
   void place_output_gradient(int unit, int micro_batch, int block);
