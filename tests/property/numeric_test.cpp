@@ -104,25 +104,50 @@ TEST_P(EverySchedule, ComputesTheStepOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Builtin, EverySchedule, testing::ValuesIn(schedule_names()),
                          [](const auto& parameter) { return parameter.param; });
 
+/// Two copies of the model that together see the batch: their gradients sum to the reference's.
+void expect_copies_sum_to_the_step(const scenario::Scenario& scenario) {
+  const auto prepared = tests::prepare_whole(scenario);
+  ASSERT_TRUE(prepared.has_value());
+  const validate::numeric::Step step = tests::compute_step(scenario, *prepared, 3U);
+  ASSERT_EQ(step.copies.size(), 2U);
+  auto sum = step.copies[0].gradients;
+  for (std::size_t layer = 0; layer < sum.size(); ++layer) {
+    std::transform(sum[layer].begin(), sum[layer].end(), step.copies[1].gradients[layer].begin(), sum[layer].begin(),
+                   std::plus<>());
+  }
+  const auto reference = tests::reference_of(scenario, *prepared);
+  EXPECT_NEAR(step.loss, reference.loss, 1e-5 * reference.loss) << text_of(scenario.strategy);
+  EXPECT_LT(tests::largest_error(sum, reference.gradients), 1e-5) << text_of(scenario.strategy);
+  EXPECT_GT(tests::largest_error(step.copies[0].gradients, reference.gradients), 0.1);
+}
+
 TEST(NumericStep, CopiesOfTheModelHoldGradientsThatSumToTheReference) {
   // DualPipe's exchange between the copies is not part of the graph (docs/model.md, 4.4): each updates by its own.
   for (const int ranks : {2, 4}) {
-    scenario::Scenario scenario = scheduled(kTwoCopies, ranks, 2 * ranks);
-    scenario.strategy.data_parallel = 2;
-    scenario.strategy.sharding.level = ShardingLevel::kFull;
-    const auto prepared = tests::prepare_whole(scenario);
-    ASSERT_TRUE(prepared.has_value());
-    const validate::numeric::Step step = tests::compute_step(scenario, *prepared, 3U);
-    ASSERT_EQ(step.copies.size(), 2U);
-    auto sum = step.copies[0].gradients;
-    for (std::size_t layer = 0; layer < sum.size(); ++layer) {
-      std::transform(sum[layer].begin(), sum[layer].end(), step.copies[1].gradients[layer].begin(), sum[layer].begin(),
-                     std::plus<>());
+    for (const int replicas : {1, 2}) {
+      for (const ShardingLevel level : kLevels) {
+        for (const Recompute recompute : kRecomputations) {
+          scenario::Scenario scenario = scheduled(kTwoCopies, ranks, 2 * ranks);
+          scenario.strategy.data_parallel = replicas;
+          scenario.strategy.sharding.level = level;
+          scenario.strategy.recompute = recompute;
+          expect_copies_sum_to_the_step(scenario);
+        }
+      }
     }
-    const auto reference = tests::reference_of(scenario, *prepared);
-    EXPECT_NEAR(step.loss, reference.loss, 1e-5 * reference.loss);
-    EXPECT_LT(tests::largest_error(sum, reference.gradients), 1e-5);
-    EXPECT_GT(tests::largest_error(step.copies[0].gradients, reference.gradients), 0.1);
+  }
+}
+
+TEST(NumericStep, EndsThatCountAsLayersMayStandAlone) {
+  // Embedding, layer and head on a rank each.
+  for (const ShardingLevel level : kLevels) {
+    scenario::Scenario scenario = scheduled("one_forward_one_backward", 3, 4);
+    scenario.model.layers = 1;
+    scenario.strategy.embedding_counts_as_layer = true;
+    scenario.strategy.head_counts_as_layer = true;
+    scenario.strategy.data_parallel = 2;
+    scenario.strategy.sharding.level = level;
+    EXPECT_TRUE(expect_same_step(scenario));
   }
 }
 
@@ -149,6 +174,12 @@ scenario::Scenario random_mixture(std::mt19937& random) {
   scenario::Scenario scenario = scheduled(names[static_cast<std::size_t>(pick(static_cast<int>(names.size())))],
                                           1 << pick(3), kMicroBatches[pick(5)]);
   scenario::Strategy& strategy = scenario.strategy;
+  if (strategy.schedule.parameters.has("backward_order") && flip()) {
+    strategy.schedule.parameters.set_choice("backward_order", "ascending");
+  }
+  if (strategy.schedule.parameters.has("layers_per_chunk") && flip()) {
+    strategy.schedule.parameters.set_number("layers_per_chunk", 2);
+  }
   strategy.data_parallel = 1 + pick(3);
   strategy.tensor_parallel = 1 + pick(2);
   strategy.micro_batch_size = 1 + pick(2);

@@ -38,5 +38,51 @@ TEST(TiedEmbeddings, NeedNoExchangeWhenOneRankHoldsEmbeddingAndHead) {
   EXPECT_EQ(exchanges("dual_pipe_v"), (std::vector<long>{0, 0, 0, 0}));
 }
 
+/// Places in the program of the last rank, which holds the head; -1: no such operation.
+struct HeadOrder {
+  std::ptrdiff_t sum = -1;
+  std::ptrdiff_t update = -1;
+  std::ptrdiff_t gradient_to_host = -1;
+};
+
+HeadOrder head_order(bool offload) {
+  scenario::Scenario scenario = tests::small_scenario();
+  scenario.model.vocabulary = 4096;
+  scenario.model.tied_embeddings = true;
+  scenario.strategy.pipeline_parallel = 4;
+  scenario.strategy.schedule = tests::choose_schedule("one_forward_one_backward");
+  scenario.strategy.update = scenario::Update::kWithReduction;
+  scenario.strategy.offload.state = offload;
+  const auto prepared = pipeline::prepare(scenario, pipeline::builtin_catalogs());
+  const auto& operations = prepared.value().graph.programs.back().operations;
+  HeadOrder order;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    const bool of_head = operations[i].layer == scenario.model.layers;
+    if (operations[i].kind == graph::OperationKind::kCollective &&
+        operations[i].group == graph::GroupKind::kEmbedding) {
+      order.sum = at;
+    } else if (of_head && operations[i].phase == graph::Phase::kUpdate) {
+      order.update = at;
+    } else if (of_head && operations[i].kind == graph::OperationKind::kHostCopy && operations[i].to_host) {
+      order.gradient_to_host = at;
+    }
+  }
+  return order;
+}
+
+// The update needs the sum over both copies, or they drift apart.
+TEST(TiedEmbeddings, AreSummedBeforeTheHeadIsUpdated) {
+  const HeadOrder order = head_order(false);
+  ASSERT_GE(order.sum, 0);
+  EXPECT_GT(order.update, order.sum);
+}
+
+TEST(TiedEmbeddings, AreSummedBeforeTheGradientGoesToTheHost) {
+  const HeadOrder order = head_order(true);
+  ASSERT_GE(order.sum, 0);
+  EXPECT_GT(order.gradient_to_host, order.sum);
+}
+
 }  // namespace
 }  // namespace lamina::lowering
