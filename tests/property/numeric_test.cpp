@@ -10,6 +10,7 @@
 
 #include "sim/error/error.hpp"
 #include "tests/support/numeric_step.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/random_scenario.hpp"
 
 /// Every schedule, sharding, recomputation and offload computes the same training step: loss, gradients and updated
@@ -104,6 +105,15 @@ TEST_P(EverySchedule, ComputesTheStepOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Builtin, EverySchedule, testing::ValuesIn(schedule_names()),
                          [](const auto& parameter) { return parameter.param; });
 
+/// Whether the schedule's file has this many micro-batches.
+bool can_be_read(const scenario::Scenario& scenario) {
+  try {
+    return tests::prepare_whole(scenario).has_value();
+  } catch (const error::ScenarioError&) {
+    return false;
+  }
+}
+
 /// Two copies of the model that together see the batch: their gradients sum to the reference's.
 void expect_copies_sum_to_the_step(const scenario::Scenario& scenario) {
   const auto prepared = tests::prepare_whole(scenario);
@@ -135,6 +145,39 @@ TEST(NumericStep, CopiesOfTheModelHoldGradientsThatSumToTheReference) {
         }
       }
     }
+  }
+}
+
+/// Schedules from files, some with their own messages, restores and reductions.
+TEST(NumericStep, TablesFromFilesComputeTheStepOfTheReference) {
+  struct File {
+    const char* path;
+    int ranks;
+  };
+
+  for (const auto& [path, ranks] :
+       {File{"scenarios/examples/schedule-from-file.csv", 4}, File{"tests/fuzz/corpus/pytorch_csv/pairs.csv", 1},
+        File{"tests/fuzz/corpus/pytorch_csv/interleaved_lowered.csv", 2},
+        File{"tests/fuzz/corpus/pytorch_csv/layered_modular_lowered.csv", 2},
+        File{"tests/fuzz/corpus/pytorch_csv/zero_bubble_h1_lowered.csv", 2},
+        File{"tests/fuzz/corpus/pytorch_csv/dual_pipe_v_lowered.csv", 2}}) {
+    int served = 0;
+    for (int count = 1; count <= 8; ++count) {
+      for (const ShardingLevel level : kLevels) {
+        for (const auto mode : {scenario::PointToPoint::kSeparateStreams, scenario::PointToPoint::kEarlyPosted}) {
+          scenario::Scenario scenario = tests::tiny_decoder(8);
+          scenario.strategy.pipeline_parallel = ranks;
+          scenario.strategy.micro_batches = count;
+          scenario.strategy.data_parallel = 2;
+          scenario.strategy.sharding.level = level;
+          scenario.strategy.point_to_point = mode;
+          scenario.strategy.schedule.name = path;
+          scenario.strategy.schedule_file = {(tests::source_folder() / path).string(), 1};
+          served += can_be_read(scenario) && expect_same_step(scenario) ? 1 : 0;
+        }
+      }
+    }
+    EXPECT_EQ(served, 8) << path;  // every file has one number of micro-batches
   }
 }
 
