@@ -1,8 +1,6 @@
 #include "validate/numeric/numeric_backend.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
