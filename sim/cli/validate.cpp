@@ -103,7 +103,10 @@ Command add_validate(CLI::App& root) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"console", "json"}).description(""))
       ->capture_default_str();
-  parser->add_option("-o,--output", options->output_folder, "Also write validation.json and .txt into this folder")
+  parser
+      ->add_option("-o,--output", options->output_folder,
+                   "Also write validation.json and validation.txt into\n"
+                   "this folder")
       ->type_name("DIR");
   parser->footer(kExamples);
   return {parser, [options](Session& session) { return validate_file(*options, session); }};

@@ -42,6 +42,7 @@ TEST(Validate, VirtualDevicesAreThoseOfTheReplayWithoutContention) {
 TEST(Validate, TellsContentionByTheToleranceWithCodeFive) {
   // Four replicas share one slow port with the messages of the pipeline: the replay shares it, virtual devices do not.
   const std::vector<std::string> crowded = {"--set", "cluster.nodes=2",
+                                            "--set", "cluster.node.nics=1",
                                             "--set", "dp=4",
                                             "--set", "strategy.placement=[tensor, data, pipeline]",
                                             "--set", "cluster.network.bandwidth=100 Mbit/s"};

@@ -77,13 +77,13 @@ TEST(DisturbedStep, WaitsForASlowPortInBothDirections) {
 }
 
 // Half of the time nothing, half of the time everything: without contention a message takes twice as long.
-TEST(DisturbedStep, CountsTheMeanShareOfALinkWithoutContention) {
+TEST(DisturbedStep, CountsTheBestShareOfALinkWithoutContention) {
   scenario::Scenario scenario = two_nodes();
   scenario.simulation.transport = scenario::Transport::kNoContention;
   scenario::SlowLink slow;
   slow.node = 0;
   slow.port = 1;
-  slow.profile = {{Seconds(0), 1}, {Seconds(0.5), 0}};
+  slow.profile = {{Seconds(0), 0.5}, {Seconds(0.5), 0}};
   slow.period = Seconds(1);
   scenario.disturbances.slow_links = {slow};
   EXPECT_NEAR(result_of(scenario).report.step_s, 40 + 6e-3, 1e-4);

@@ -119,8 +119,9 @@ TEST(Grid, SizesAreThoseOfThePointAlsoWhereTheyAreComputed) {
 }
 
 TEST(Grid, ASizeIsNotTheAxisThatEndsInItsName) {
-  // 8 nodes of 4 or 8 devices; cluster.node.devices is devices_per_node.
-  EXPECT_THAT(points_of("sweep: {axes: {cluster.node.devices: [4, 8], dp: = devices}}\n"), ElementsAre("4 32", "8 64"));
+  // 8 nodes of 8 or 16 devices; cluster.node.devices is devices_per_node.
+  EXPECT_THAT(points_of("sweep: {axes: {cluster.node.devices: [8, 16], dp: = devices}}\n"),
+              ElementsAre("8 64", "16 128"));
 }
 
 TEST(Grid, TwoBatchesOfOnePointContradictEachOther) {
