@@ -19,7 +19,7 @@ namespace {
 
 using timeline::Span;
 
-/// Total length of the union; sorts and merges `spans`.
+/// Sorts spans and joins those that touch.
 void merge(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
   std::size_t kept = 0;
