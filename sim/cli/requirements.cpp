@@ -14,6 +14,7 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/costs.hpp"
 #include "sim/cli/inputs.hpp"
+#include "sim/cli/number_range.hpp"
 #include "sim/cli/output.hpp"
 #include "sim/cli/plugin_choices.hpp"
 #include "sim/cli/signals.hpp"
@@ -189,7 +190,7 @@ Command add_requirements(CLI::App& root) {
                    "Percent by which a step may be longer than on an\n"
                    "ideal network")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.1, 1000.0).description(""))
+      ->check(number_range(0.1, 1000))
       ->capture_default_str();
   parser->add_flag("--details", options->details, "Every traffic class, also for several layouts");
   parser

@@ -12,6 +12,7 @@
 
 #include "sim/cli/command.hpp"
 #include "sim/cli/inputs.hpp"
+#include "sim/cli/number_range.hpp"
 #include "sim/cli/output.hpp"
 #include "sim/cli/tools.hpp"
 #include "sim/error/error.hpp"
@@ -95,7 +96,7 @@ Command add_validate(CLI::App& root) {
       ->capture_default_str();
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
       ->type_name("PERCENT")
-      ->check(CLI::Range(1e-9, 1000.0).description(""));
+      ->check(number_range(1e-9, 1000));
   parser->add_option("--set", options->overrides, "Change one key of the scenario; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

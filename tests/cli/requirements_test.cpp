@@ -95,6 +95,7 @@ TEST(Requirements, BadArgumentsAreFaultsOfTheCommandLine) {
   const std::string file = folder.file("spread.yaml", spread());
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--tolerance", "0"},
                                                     {"--tolerance", "much"},
+                                                    {"--tolerance", "nan"},
                                                     {"--schedules", "gpip"},
                                                     {"--topologies", "fat_tre"},
                                                     {"--topologies", "fat_tree:radix=3"},

@@ -89,7 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
     Uses, BadValidate,
     testing::Values(BadUse{{"--backend", "gpu"}, 2, "--backend"}, BadUse{{"--repeat", "0"}, 2, "--repeat"},
                     BadUse{{"--repeat", "many"}, 2, "--repeat"}, BadUse{{"--tolerance", "-1"}, 2, "--tolerance"},
-                    BadUse{{"--format", "xml"}, 2, "--format"}, BadUse{{"--set", "tp=three"}, 3, "three"},
+                    BadUse{{"--tolerance", "nan"}, 2, "--tolerance"}, BadUse{{"--format", "xml"}, 2, "--format"},
+                    BadUse{{"--set", "tp=three"}, 3, "three"},
                     BadUse{{"--set", "simulation.collectives.form=message"}, 4, "fluid form"},
                     BadUse{{"-o", "/dev/null/x"}, 6, "/dev/null"}));
 
