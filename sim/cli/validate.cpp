@@ -1,5 +1,6 @@
 #include "validate/validate.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -17,7 +18,9 @@
 #include "sim/cli/tools.hpp"
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
+#include "sim/report/step_check.hpp"
 #include "sim/report/validation.hpp"
+#include "validate/numeric/check.hpp"
 
 namespace lamina::cli {
 namespace {
@@ -25,16 +28,20 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml                        the executor on virtual devices
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
+  lamina validate my.yaml --backend numeric      does my schedule train the model?
   lamina validate my.yaml --format json
 
 The graph that "run" replays is executed, operation by operation, and compared
 with its replay: the step, the step replayed with the execution's own kernel
 durations, every kind of operation, every pipeline rank, the order.
 
-Back ends: virtual (clocks that advance; exact, proves the executor).
+Back ends:
+  virtual  clocks that advance: exact, proves the executor
+  numeric  every operation computes on a tiny decoder: loss, gradients and
+           updated weights must be those of one device, whatever the schedule
 
 Exit codes: 0 done, 2 command line, 3 scenario invalid, 4 cannot run,
-5 outside --tolerance, 6 environment.)";
+5 outside --tolerance or not the same step, 6 environment.)";
 
 struct ValidateOptions {
   std::string input;
@@ -43,32 +50,51 @@ struct ValidateOptions {
   std::string format = "console";
   std::string output_folder;
   double tolerance_percent = 0;
-  int repeats = 1;
+  int repeats = 0;  ///< 0: as the back end does by default
 };
 
-ExitCode validate_file(const ValidateOptions& options, Session& session) {
-  if (std::filesystem::is_directory(options.input)) {
-    throw UsageError(fmt::format("{} is a folder; validate takes one scenario file", options.input));
-  }
-  const Tools tools;
-  const auto scenario = load_scenario(expand_files({options.input}).front(), tools.catalogue, tools.plugins,
-                                      parse_overrides(options.overrides));
+template <class Document>
+void write_results(const Document& document, const ValidateOptions& options, Session& session) {
   if (!options.output_folder.empty()) {
-    prepare_output_folder(options.output_folder);
-  }
-  auto validation = validate::validate_virtual(scenario, tools.catalogs, options.repeats);
-  if (!validation) {
-    print_error("infeasible", fmt::format("{}: {}", options.input, validation.error().reason), session.colour_errors);
-    return ExitCode::kInfeasible;
-  }
-  validation->file = options.input;
-  if (!options.output_folder.empty()) {
-    write_files(options.output_folder, {{"validation.json", report::to_json(*validation)},
-                                        {"validation.txt", report::to_console(*validation, false)}});
+    write_files(options.output_folder, {{"validation.json", report::to_json(document)},
+                                        {"validation.txt", report::to_console(document, false)}});
     spdlog::info("wrote {}/validation.json, .txt", options.output_folder);
   }
-  session.results.write(options.format == "json" ? report::to_json(*validation)
-                                                 : report::to_console(*validation, session.colour_results));
+  session.results.write(options.format == "json" ? report::to_json(document)
+                                                 : report::to_console(document, session.colour_results));
+}
+
+ExitCode refuse(const error::Infeasible& why, const ValidateOptions& options, Session& session) {
+  print_error("infeasible", fmt::format("{}: {}", options.input, why.reason), session.colour_errors);
+  return ExitCode::kInfeasible;
+}
+
+ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
+                         Session& session) {
+  constexpr int kOrders = 3;
+  const int orders = options.repeats > 0 ? options.repeats : kOrders;
+  auto check = validate::numeric::check(scenario, tools.catalogs, orders - 1);
+  if (!check) {
+    return refuse(check.error(), options, session);
+  }
+  check->file = options.input;
+  write_results(*check, options, session);
+  if (!check->same()) {
+    print_error("not the same step", fmt::format("{} does not compute the step of one device", options.input),
+                session.colour_errors);
+    return ExitCode::kOutsideTolerance;
+  }
+  return ExitCode::kDone;
+}
+
+ExitCode execute_clocks(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
+                        Session& session) {
+  auto validation = validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats));
+  if (!validation) {
+    return refuse(validation.error(), options, session);
+  }
+  validation->file = options.input;
+  write_results(*validation, options, session);
   const double tolerance = options.tolerance_percent / 100;
   if (tolerance > 0 && std::abs(validation->error()) > tolerance) {
     print_error("outside tolerance",
@@ -80,20 +106,40 @@ ExitCode validate_file(const ValidateOptions& options, Session& session) {
   return ExitCode::kDone;
 }
 
+ExitCode validate_file(const ValidateOptions& options, Session& session) {
+  if (std::filesystem::is_directory(options.input)) {
+    throw UsageError(fmt::format("{} is a folder; validate takes one scenario file", options.input));
+  }
+  const bool numbers = options.backend == "numeric";
+  if (numbers && options.tolerance_percent > 0) {
+    throw UsageError("--tolerance is about step times, which --backend numeric does not have");
+  }
+  const Tools tools;
+  const auto scenario = load_scenario(expand_files({options.input}).front(), tools.catalogue, tools.plugins,
+                                      parse_overrides(options.overrides));
+  if (!options.output_folder.empty()) {
+    prepare_output_folder(options.output_folder);
+  }
+  return numbers ? execute_numbers(scenario, options, tools, session)
+                 : execute_clocks(scenario, options, tools, session);
+}
+
 }  // namespace
 
 Command add_validate(CLI::App& root) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* parser = root.add_subcommand("validate", "Execute a scenario's operations and compare");
   parser->add_option("FILE", options->input, "Scenario file")->required()->type_name("");
-  parser->add_option("--backend", options->backend, "virtual")
+  parser->add_option("--backend", options->backend, "virtual or numeric")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"virtual"}).description(""))
+      ->check(CLI::IsMember({"virtual", "numeric"}).description(""))
       ->capture_default_str();
-  parser->add_option("--repeat", options->repeats, "Executions; medians are reported")
+  parser
+      ->add_option("--repeat", options->repeats,
+                   "Executions: medians of times; orders of launching for\n"
+                   "numeric. Default: 1, numeric 3")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000).description(""))
-      ->capture_default_str();
+      ->check(CLI::Range(1, 1000).description(""));
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
       ->type_name("PERCENT")
       ->check(number_range(1e-9, 1000));

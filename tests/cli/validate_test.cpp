@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
 namespace {
@@ -57,6 +58,26 @@ TEST(Validate, TellsContentionByTheToleranceWithCodeFive) {
   EXPECT_EQ(validate(small_scenario(), wide).code, 0);
 }
 
+TEST(Validate, NumbersOfAScheduleFromAFileAreThoseOfOneDevice) {
+  const std::string file = (tests::source_folder() / "scenarios/examples/schedule-from-file.yaml").string();
+  const Outcome outcome = lamina({"validate", file, "--backend", "numeric", "--format", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto document = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(document.at("schema"), "lamina.step_check/1");
+  EXPECT_EQ(document.at("same"), true);
+  EXPECT_EQ(document.at("orders"), 3);
+  EXPECT_GT(document.at("loss").get<double>(), 0);
+  EXPECT_GT(document.at("errors").at("gradients").get<double>(), 0);  // float32 is not double
+  EXPECT_LT(document.at("errors").at("gradients").get<double>(), 1e-5);
+}
+
+TEST(Validate, NumbersAreComputedForTheScenariosOwnStrategy) {
+  const Outcome outcome = validate(small_scenario(), {"--backend", "numeric", "--repeat", "2", "--set",
+                                                      "strategy.sharding=full", "--set", "strategy.micro_batches=3"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("3 micro-batches"), HasSubstr("in 2 orders"), HasSubstr("updated weights")));
+}
+
 TEST(Validate, WritesJsonAndText) {
   const TemporaryFolder folder;
   const std::string out = (folder.path() / "out").string();
@@ -87,10 +108,15 @@ TEST_P(BadValidate, IsRefusedWithTheReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Uses, BadValidate,
-    testing::Values(BadUse{{"--backend", "gpu"}, 2, "--backend"}, BadUse{{"--repeat", "0"}, 2, "--repeat"},
-                    BadUse{{"--repeat", "many"}, 2, "--repeat"}, BadUse{{"--tolerance", "-1"}, 2, "--tolerance"},
-                    BadUse{{"--tolerance", "nan"}, 2, "--tolerance"}, BadUse{{"--format", "xml"}, 2, "--format"},
-                    BadUse{{"--set", "tp=three"}, 3, "three"},
+    testing::Values(BadUse{{"--backend", "gpu"}, 2, "--backend"},
+                    BadUse{{"--backend", "numeric", "--tolerance", "1"}, 2, "step times"},
+                    BadUse{{"--backend", "numeric", "--set", "dp=1", "--set", "tp=1", "--set", "pp=2", "--set",
+                            "strategy.schedule=dual_pipe", "--set", "strategy.micro_batches=4"},
+                           4,
+                           "copies of the model"},
+                    BadUse{{"--repeat", "0"}, 2, "--repeat"}, BadUse{{"--repeat", "many"}, 2, "--repeat"},
+                    BadUse{{"--tolerance", "-1"}, 2, "--tolerance"}, BadUse{{"--tolerance", "nan"}, 2, "--tolerance"},
+                    BadUse{{"--format", "xml"}, 2, "--format"}, BadUse{{"--set", "tp=three"}, 3, "three"},
                     BadUse{{"--set", "simulation.collectives.form=message"}, 4, "fluid form"},
                     BadUse{{"-o", "/dev/null/x"}, 6, "/dev/null"}));
 

@@ -12,6 +12,7 @@
 #include "tests/support/numeric_step.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/random_scenario.hpp"
+#include "validate/numeric/check.hpp"
 
 /// Every schedule, sharding, recomputation and offload computes the same training step: loss, gradients and updated
 /// weights of a single-device reference in double precision, to 1e-5.
@@ -127,8 +128,8 @@ void expect_copies_sum_to_the_step(const scenario::Scenario& scenario) {
   }
   const auto reference = tests::reference_of(scenario, *prepared);
   EXPECT_NEAR(step.loss, reference.loss, 1e-5 * reference.loss) << text_of(scenario.strategy);
-  EXPECT_LT(tests::largest_error(sum, reference.gradients), 1e-5) << text_of(scenario.strategy);
-  EXPECT_GT(tests::largest_error(step.copies[0].gradients, reference.gradients), 0.1);
+  EXPECT_LT(validate::numeric::largest_error(sum, reference.gradients), 1e-5) << text_of(scenario.strategy);
+  EXPECT_GT(validate::numeric::largest_error(step.copies[0].gradients, reference.gradients), 0.1);
 }
 
 TEST(NumericStep, CopiesOfTheModelHoldGradientsThatSumToTheReference) {
@@ -258,7 +259,7 @@ TEST_P(RandomMixtures, ComputeTheStepOfTheReference) {
     scenario.model.tied_embeddings = GetParam();
     const auto prepared = tests::prepare_whole(scenario);
     // Not modelled (docs/model.md, 4.4): restores and gradient buffers for a head that uses the embedding's own matrix.
-    const bool one_matrix = prepared && GetParam() && !tests::has_own_matrix(scenario, prepared->table);
+    const bool one_matrix = prepared && GetParam() && !validate::numeric::has_own_matrix(scenario, prepared->table);
     const bool buffers =
         scenario.strategy.data_parallel > 1 && scenario.strategy.sharding.level >= ShardingLevel::kGradients;
     if (!(one_matrix && buffers)) {

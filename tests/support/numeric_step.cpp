@@ -1,10 +1,7 @@
 #include "tests/support/numeric_step.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <random>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,11 +9,10 @@
 #include "tests/support/random_scenario.hpp"
 #include "validate/execute.hpp"
 #include "validate/issue_order.hpp"
+#include "validate/numeric/check.hpp"
 
 namespace lamina::tests {
 namespace {
-
-constexpr double kTolerance = 1e-5;
 
 validate::IssueOrder order_of(const graph::OperationGraph& graph, std::optional<unsigned> seed) {
   if (!seed) {
@@ -64,47 +60,18 @@ validate::numeric::Step compute_step(const scenario::Scenario& scenario, const p
   return (*backend)->step();
 }
 
-bool has_own_matrix(const scenario::Scenario& scenario, const schedules::ScheduleTable& table) {
-  std::set<int> ends;
-  for (const schedules::Stage& stage : table.stages) {
-    if (stage.previous == -1 || stage.next == -1) {
-      ends.insert(stage.rank);
-    }
-  }
-  return !scenario.model.tied_embeddings || ends.size() > 1;
-}
-
 validate::numeric::ReferenceStep reference_of(const scenario::Scenario& scenario, const pipeline::Prepared& prepared) {
   const auto shape = validate::numeric::shape_of(scenario);
-  return validate::numeric::reference_step(*shape, has_own_matrix(scenario, prepared.table),
+  return validate::numeric::reference_step(*shape, validate::numeric::has_own_matrix(scenario, prepared.table),
                                            static_cast<int>(scenario.strategy.global_batch()),
                                            validate::numeric::optimizer_of(scenario.strategy));
-}
-
-double largest_error(const std::vector<std::vector<float>>& computed, const validate::numeric::LayerValues& expected) {
-  constexpr double kMissing = std::numeric_limits<double>::infinity();
-  double worst = computed.size() == expected.size() ? 0 : kMissing;
-  for (std::size_t layer = 0; layer < std::min(computed.size(), expected.size()); ++layer) {
-    if (computed[layer].size() != expected[layer].size()) {
-      return kMissing;
-    }
-    double largest = 0;
-    double difference = 0;
-    for (std::size_t i = 0; i < expected[layer].size(); ++i) {
-      const double apart = std::abs(static_cast<double>(computed[layer][i]) - expected[layer][i]);
-      largest = std::max(largest, std::abs(expected[layer][i]));
-      difference = std::isnan(apart) ? kMissing : std::max(difference, apart);
-    }
-    worst = std::max(worst, difference / largest);
-  }
-  return worst;
 }
 
 std::string find_difference(const scenario::Scenario& scenario, const validate::numeric::Step& step,
                             const validate::numeric::ReferenceStep& reference) {
   std::string text;
   const auto check = [&](const char* what, double error) {
-    if (!(error <= kTolerance)) {
+    if (!(error <= report::kSameStep)) {
       text += fmt::format("{}{} off by {:.3g}", text.empty() ? "" : ", ", what, error);
     }
   };
@@ -113,8 +80,8 @@ std::string find_difference(const scenario::Scenario& scenario, const validate::
   if (step.copies.size() != 1) {
     return fmt::format("{} copies of the model", step.copies.size());
   }
-  check("gradients", largest_error(step.copies.front().gradients, reference.gradients));
-  check("weights", largest_error(step.copies.front().weights, reference.weights));
+  check("gradients", validate::numeric::largest_error(step.copies.front().gradients, reference.gradients));
+  check("weights", validate::numeric::largest_error(step.copies.front().weights, reference.weights));
   if (scenario.strategy.update == scenario::Update::kAfterGlobalNorm && step.norm > 0) {
     check("norm", std::abs(std::sqrt(step.norm) / reference.norm - 1));
   }

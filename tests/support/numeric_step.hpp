@@ -27,16 +27,8 @@ namespace lamina::tests {
                                                    const pipeline::Prepared& prepared,
                                                    std::optional<unsigned> seed = {});
 
-/// Whether head and embedding of a tied model are on different ranks, so that the head has a copy of the matrix; true
-/// for a model that is not tied.
-[[nodiscard]] bool has_own_matrix(const scenario::Scenario& scenario, const schedules::ScheduleTable& table);
-
 [[nodiscard]] validate::numeric::ReferenceStep reference_of(const scenario::Scenario& scenario,
                                                             const pipeline::Prepared& prepared);
-
-/// Largest difference over a layer's values, relative to its largest value; infinite where a number is missing.
-[[nodiscard]] double largest_error(const std::vector<std::vector<float>>& computed,
-                                   const validate::numeric::LayerValues& expected);
 
 /// "" when loss, gradients, weights (and norm, where it is summed) agree to 1e-5; otherwise what does not.
 [[nodiscard]] std::string find_difference(const scenario::Scenario& scenario, const validate::numeric::Step& step,
