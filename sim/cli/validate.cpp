@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml                        the executor on virtual devices
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
-  lamina validate my.yaml --backend numeric      does my schedule train the model?
+  lamina validate my.yaml --backend numeric      does my schedule train?
   lamina validate my.yaml --format json
 
 The graph that "run" replays is executed, operation by operation, and compared
@@ -136,8 +136,8 @@ Command add_validate(CLI::App& root) {
       ->capture_default_str();
   parser
       ->add_option("--repeat", options->repeats,
-                   "Executions: medians of times; orders of launching for\n"
-                   "numeric. Default: 1, numeric 3")
+                   "Executions: medians of times, or for numeric\n"
+                   "orders of launching; default: 1, numeric 3")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
