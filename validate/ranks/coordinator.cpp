@@ -1,0 +1,170 @@
+#include "validate/ranks/coordinator.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/error/error.hpp"
+#include "validate/ranks/control.hpp"
+#include "validate/ranks/wire.hpp"
+
+namespace lamina::validate::ranks {
+
+Coordinator::Coordinator(std::vector<int> sockets, std::vector<pid_t> processes)
+    : sockets_(std::move(sockets)), processes_(std::move(processes)) {}
+
+Coordinator::~Coordinator() {
+  end_all();
+}
+
+void Coordinator::end_all() noexcept {
+  for (int& socket : sockets_) {
+    if (socket >= 0) {
+      (void)write_frame(socket, FrameType::kFailed, {});
+      close(socket);
+      socket = -1;
+    }
+  }
+  for (pid_t& process : processes_) {
+    if (process > 0) {
+      kill(process, SIGKILL);
+      while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+      }
+      process = -1;
+    }
+  }
+}
+
+/// How a rank's process ended, if it is a child that has.
+std::string Coordinator::fate(std::size_t rank) {
+  if (rank >= processes_.size() || processes_[rank] <= 0) {
+    return "its connection broke";
+  }
+  constexpr int kTries = 50;
+  for (int attempt = 0; attempt < kTries; ++attempt) {  // the socket closes a moment before the process is gone
+    int status = 0;
+    if (waitpid(processes_[rank], &status, WNOHANG) == processes_[rank]) {
+      processes_[rank] = -1;
+      if (WIFSIGNALED(status)) {
+        return fmt::format("its process was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+      }
+      return fmt::format("its process ended with status {}", WEXITSTATUS(status));
+    }
+    sleep_until(monotonic_s() + 0.01);
+  }
+  return "its connection broke";
+}
+
+void Coordinator::give_up(std::size_t rank, const std::string& reason) {
+  const std::string text = fmt::format("rank {}: {}", rank, reason);
+  end_all();
+  throw error::EnvironmentError(text);
+}
+
+std::vector<std::string> Coordinator::collect(int type, double timeout_s) {
+  std::vector<std::optional<std::string>> contents(sockets_.size());
+  const double deadline = monotonic_s() + timeout_s;
+  for (std::size_t missing = sockets_.size(); missing > 0;) {
+    std::vector<pollfd> waiting;
+    std::vector<std::size_t> ranks;
+    for (std::size_t rank = 0; rank < sockets_.size(); ++rank) {
+      if (!contents[rank]) {
+        waiting.push_back({sockets_[rank], POLLIN, 0});
+        ranks.push_back(rank);
+      }
+    }
+    const double left = deadline - monotonic_s();
+    const int ready = left > 0 ? poll(waiting.data(), waiting.size(), static_cast<int>(left * 1e3) + 1) : 0;
+    if (ready < 0 && errno == EINTR) {
+      continue;
+    }
+    if (ready <= 0) {
+      give_up(ranks.front(), fmt::format("no answer for {:.0f} s", timeout_s));
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].revents == 0) {
+        continue;
+      }
+      std::optional<Frame> frame = read_frame(waiting[i].fd, timeout_s);
+      if (!frame) {
+        give_up(ranks[i], fate(ranks[i]));
+      }
+      if (frame->type == FrameType::kFailed) {
+        give_up(ranks[i], frame->content);
+      }
+      if (frame->type != static_cast<FrameType>(type)) {
+        give_up(ranks[i], "it is in another place of the run than the others");
+      }
+      contents[ranks[i]] = std::move(frame->content);
+      --missing;
+    }
+  }
+  std::vector<std::string> result;
+  for (auto& content : contents) {
+    result.push_back(std::move(*content));
+  }
+  return result;
+}
+
+void Coordinator::greet(double timeout_s) {
+  const std::vector<std::string> hellos = collect(static_cast<int>(FrameType::kHello), timeout_s);
+  std::string first;
+  for (std::size_t rank = 0; rank < hellos.size(); ++rank) {
+    Unpacker hello(hellos[rank]);
+    const auto number = hello.value<int>();
+    if (number != static_cast<int>(rank)) {
+      give_up(rank, fmt::format("it calls itself rank {}", number));
+    }
+    const std::string fingerprint = hello.text();
+    if (rank == 0) {
+      first = fingerprint;
+    } else if (fingerprint != first) {
+      give_up(rank, "it runs another scenario, or another build, than rank 0");
+    }
+  }
+}
+
+std::vector<std::string> Coordinator::round(bool share, double timeout_s) {
+  std::vector<std::string> contents = collect(static_cast<int>(FrameType::kBlob), timeout_s);
+  Packer answer;
+  answer.value(monotonic_s());
+  answer.value(static_cast<std::uint64_t>(share ? contents.size() : 0));
+  if (share) {
+    for (const std::string& content : contents) {
+      answer.text(content);
+    }
+  }
+  const std::string text = answer.take();
+  for (std::size_t rank = 0; rank < sockets_.size(); ++rank) {
+    if (!write_frame(sockets_[rank], FrameType::kAll, text)) {
+      give_up(rank, fate(rank));
+    }
+  }
+  return contents;
+}
+
+void Coordinator::dismiss(double timeout_s) {
+  (void)collect(static_cast<int>(FrameType::kBye), timeout_s);
+  for (int& socket : sockets_) {
+    close(socket);
+    socket = -1;
+  }
+  for (pid_t& process : processes_) {
+    if (process > 0) {
+      kill(process, SIGKILL);  // it has said goodbye; nothing of value is left in it
+      while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+      }
+      process = -1;
+    }
+  }
+}
+
+}  // namespace lamina::validate::ranks
