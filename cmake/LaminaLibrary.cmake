@@ -47,3 +47,15 @@ function(lamina_plugin_table kind interface header)
   set(LAMINA_HEADER ${header})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/builtin_plugins.cpp.in ${CMAKE_CURRENT_BINARY_DIR}/builtin_${kind}.cpp @ONLY)
 endfunction()
+
+# A shared object lib/lamina/lamina_NAME.so, opened at run time (validate/plugins.hpp): lamina_plugin(NAME SOURCES ...
+# LIBRARIES ...). It includes Lamina's headers and links none of its libraries.
+function(lamina_plugin name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(lamina_${name}_plugin MODULE ${ARG_SOURCES})
+  set_target_properties(lamina_${name}_plugin PROPERTIES PREFIX "" OUTPUT_NAME lamina_${name}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/lamina CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_include_directories(lamina_${name}_plugin PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(lamina_${name}_plugin PRIVATE lamina_options ${ARG_LIBRARIES})
+  install(TARGETS lamina_${name}_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/lamina)
+endfunction()
