@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -13,6 +14,8 @@
 #include "sim/cli/command.hpp"
 #include "sim/cli/costs.hpp"
 #include "sim/cli/signals.hpp"
+#include "sim/cli/trace_import.hpp"
+#include "sim/error/error.hpp"
 #include "sim/trace/assemble.hpp"
 #include "sim/trace/comparison.hpp"
 #include "sim/trace/text.hpp"
@@ -26,6 +29,11 @@ constexpr const char* kExamples = R"(Examples:
   lamina trace replay trace.csv.gz --meta meta.yaml --tolerance 0.01
   lamina trace replay trace.csv.gz --schedule gpipe    what another order gives
   lamina trace replay trace.csv.gz --format csv        every step, every worker)";
+
+constexpr const char* kOverview = R"(Examples:
+  lamina trace import rank*.json.gz        what a profiler recorded on devices
+  lamina trace replay trace.csv.gz         passes and messages of a pipeline
+  lamina trace import --help               more on one command)";
 
 constexpr const char* kReplayHelp = R"(
 Columns: dp_rank, stage, step, optype, start_ts, duration, mb_id, seq_id, mc;
@@ -145,9 +153,9 @@ ExitCode replay_traces(const TraceOptions& options, Session& session) {
 
 Command add_trace(CLI::App& root) {
   auto options = std::make_shared<TraceOptions>();
-  CLI::App* parser = root.add_subcommand("trace", "Replay the measured operations of a real job");
+  CLI::App* parser = root.add_subcommand("trace", "Read, compare and replay traces of real jobs");
   parser->require_subcommand(1);
-  parser->footer(kExamples);
+  parser->footer(kOverview);
   CLI::App* replay = parser->add_subcommand("replay", "Replay a trace under a schedule and compare");
   replay->fallthrough();
   replay->add_option("FILE", options->inputs, "Trace files (CSV, also gzip), one job each")->required()->type_name("");
@@ -186,7 +194,16 @@ Command add_trace(CLI::App& root) {
           },
           ""));
   replay->footer(std::string(kExamples) + "\n" + kReplayHelp);
-  return {parser, [options](Session& session) { return replay_traces(*options, session); }};
+  const std::vector<Command> commands = {
+      {replay, [options](Session& session) { return replay_traces(*options, session); }}, add_trace_import(*parser)};
+  return {parser, [commands](Session& session) {
+            const auto chosen =
+                std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.parser->parsed(); });
+            if (chosen == commands.end()) {
+              throw error::InternalError("no command of trace was parsed");
+            }
+            return chosen->execute(session);
+          }};
 }
 
 }  // namespace lamina::cli
