@@ -37,5 +37,6 @@ struct Command {
 [[nodiscard]] Command add_requirements(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
+[[nodiscard]] Command add_calibrate(CLI::App& root);
 
 }  // namespace lamina::cli

@@ -37,6 +37,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina export pytorch-csv my.yaml         its schedule, for PyTorch
   lamina list schedules                     what scenarios can name
   lamina trace replay trace.csv.gz          a real job, held against a schedule
+  lamina calibrate --from-nccl-tests x.log  measured links for your scenarios
   lamina run --help                         more on one command)";
 
 /// The last of the commands that the command line names: "export pytorch-csv" is two.
@@ -84,9 +85,9 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root),     add_check(root), add_compare(root), add_requirements(root),
-                                         add_explain(root), add_draw(root),  add_export(root),  add_list(root),
-                                         add_trace(root),   add_sweep(root), add_validate(root)};
+  const std::vector<Command> commands = {add_run(root),     add_check(root), add_compare(root),  add_requirements(root),
+                                         add_explain(root), add_draw(root),  add_export(root),   add_list(root),
+                                         add_trace(root),   add_sweep(root), add_validate(root), add_calibrate(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }

@@ -18,6 +18,7 @@ namespace lamina::scenario {
 namespace {
 
 constexpr std::string_view kFamilies = "families";
+constexpr std::string_view kCalibration = "calibration";
 constexpr std::string_view kFamilyName = "x<N>";
 constexpr int kLargestMember = 1000;
 constexpr int kLongestChain = 8;  ///< entries that are based on entries
@@ -112,20 +113,24 @@ bool make_family_member(const std::string& name, const Position& position, Tree&
 Catalogue::Catalogue(const std::filesystem::path& folder, const Schema& schema) : schema_(schema) {
   for (const std::string_view part : {"models", "hardware"}) {
     for (const std::filesystem::path& file : yaml_files(folder / part)) {
-      read_file(file, part);
+      read_file(parse_yaml(read_text_file(file, kLargestFile), file.string()), part, {std::string(kFamilies)});
     }
   }
 }
 
-void Catalogue::read_file(const std::filesystem::path& file, std::string_view folder) {
-  const Tree root = parse_yaml(read_text_file(file, kLargestFile), file.string());
+void Catalogue::add_hardware_file(const std::filesystem::path& file) {
+  read_file(parse_yaml(read_text_file(file, kLargestHardwareFile), file.string()), "hardware",
+            {std::string(kCalibration)});
+}
+
+void Catalogue::read_file(const Tree& root, std::string_view folder, const std::vector<std::string>& passed_over) {
   std::vector<std::string> allowed;
   for (const CatalogueKind& kind : catalogue_kinds()) {
     if (kind.folder == folder) {
       allowed.emplace_back(kind.plural);
     }
   }
-  allowed.emplace_back(kFamilies);
+  allowed.insert(allowed.end(), passed_over.begin(), passed_over.end());
   if (!root.is_mapping()) {
     fail(root.position.location(), "", {"A catalogue file is a mapping.", describe(root), enumerate(allowed)});
   }

@@ -23,6 +23,11 @@ class Catalogue {
   /// Reads every *.yaml file of the two folders. @throws ScenarioError (a faulty file), EnvironmentError (no folder)
   Catalogue(const std::filesystem::path& folder, const Schema& schema);
 
+  /// Adds the entries of a file of the scenario's own. It holds the same mappings as a hardware file of the catalogue,
+  /// and may hold `calibration:` (how they were measured), which is passed over.
+  /// @throws ScenarioError: no such file, a faulty one, a name that the catalogue has already; EnvironmentError
+  void add_hardware_file(const std::filesystem::path& file);
+
   /// Replaces a name, or a mapping with `base:`, by the whole definition: a mapping without `base`, whose `name` and
   /// `source` say whether it was changed. Nested references stay as they are.
   /// @param kind a CatalogueKind::kind
@@ -34,7 +39,7 @@ class Catalogue {
   [[nodiscard]] std::vector<CatalogueEntry> list() const;
 
  private:
-  void read_file(const std::filesystem::path& file, std::string_view folder);
+  void read_file(const Tree& root, std::string_view folder, const std::vector<std::string>& passed_over);
   void add_entry(std::string_view kind, const TreeEntry& entry);
   [[nodiscard]] Tree entry(std::string_view kind, const Tree& name, const std::string& path) const;
   [[nodiscard]] Tree resolve(std::string_view kind, Tree value, const std::string& path, int depth) const;

@@ -18,6 +18,8 @@
 namespace lamina::scenario {
 namespace {
 
+constexpr std::string_view kHardwareKey = "hardware";
+
 /// The version comes first: in a file of another version no other message can be trusted.
 void check_version(const Schema& schema, const Tree& root) {
   const Section& section = schema.section("scenario");
@@ -62,7 +64,10 @@ Scenario resolve_cluster(const Context& context, const SectionReader& reader, co
   scenario.name = reader.text_or("name", file.stem().string());
   scenario.description = reader.text("description");
   scenario.cluster = read_cluster(context, *reader.value("cluster"));
-  scenario.simulation = read_simulation(context, reader.value("simulation"), reader.tree().position);
+  const Tree accelerator = resolved_accelerator(context, *reader.value("cluster"));
+  const TreeEntry* measured = accelerator.find("cost_model");
+  scenario.simulation = read_simulation(context, reader.value("simulation"), reader.tree().position,
+                                        measured == nullptr ? nullptr : &measured->value);
   if (const Tree* disturbances = reader.value("disturb")) {
     scenario.disturbances = read_disturbances(context, *disturbances, scenario.cluster);
   }
@@ -85,6 +90,25 @@ Scenario resolve(const Context& context, const Tree& root, const std::filesystem
     scenario.reference = read_reference(context, *reference);
   }
   return scenario;
+}
+
+/// The files of `hardware:`, a path or a list of them.
+void add_hardware(const Tree& root, const std::filesystem::path& folder, Catalogue& catalogue) {
+  const TreeEntry* entry = root.find(kHardwareKey);
+  if (entry == nullptr) {
+    return;
+  }
+  const std::vector<Tree> names =
+      entry->value.kind == Tree::Kind::kList ? entry->value.items : std::vector<Tree>{entry->value};
+  for (const Tree& name : names) {
+    if (!name.is_scalar()) {
+      fail(name.position.location(), std::string(kHardwareKey),
+           {name.is_null() ? "The key has no value." : "The value has the wrong type.", describe(name),
+            "the path of a hardware file, or a list of paths"});
+    }
+    const bool from_command_line = name.position.line == 0;
+    catalogue.add_hardware_file(from_command_line ? std::filesystem::path(name.text) : folder / name.text);
+  }
 }
 
 /// Every scalar that names an ordinary file.
@@ -114,6 +138,7 @@ struct Loader::Parts {
         file(std::move(scenario_file)),
         root(parse_root(schema, text, file.string(), overrides)),
         catalogue(catalogue_folder, schema) {
+    add_hardware(root, file.parent_path(), catalogue);
     if (TreeEntry* entry = root.find("sweep")) {  // kept apart, so that no point copies it
       sweep = std::move(entry->value);
       root.erase("sweep");
@@ -125,6 +150,11 @@ struct Loader::Parts {
   [[nodiscard]] Tree changed(const std::vector<Change>& changes) const {
     Tree tree = root;
     for (const Change& change : changes) {
+      if (change.key == kHardwareKey) {
+        fail(change.value.position.location(), change.key,
+             {"The hardware files are the same for all points; name them all, and vary what names their entries.", "",
+              "for example cluster.network"});
+      }
       set_key(schema, tree, change.key, change.value);
     }
     return tree;

@@ -127,6 +127,15 @@ Node read_node(const Context& context, const Tree& value, const std::string& pat
   return node;
 }
 
+Tree resolved_accelerator(const Context& context, const Tree& cluster) {
+  const TreeEntry* accelerator = cluster.find("accelerator");
+  const Tree& written = cluster.find("node")->value;
+  const Tree node = context.catalogue.resolve(
+      "node", accelerator == nullptr ? written : with_accelerator(context, written, accelerator->value),
+      "cluster.node");
+  return context.catalogue.resolve("accelerator", node.find("accelerator")->value, "cluster.node.accelerator");
+}
+
 Cluster read_cluster(const Context& context, const Tree& value) {
   const SectionReader reader(context.schema.section("cluster"), value, "cluster");
   Cluster cluster;

@@ -68,12 +68,13 @@ BatchLaw batch_law_of(const std::string& word) {
 
 }  // namespace
 
-Simulation read_simulation(const Context& context, const Tree* value, const Position& parent) {
+Simulation read_simulation(const Context& context, const Tree* value, const Position& parent, const Tree* cost_model) {
   const SectionReader reader(context.schema.section("simulation"), value == nullptr ? mapping(parent) : *value,
                              "simulation");
   const Position& position = reader.tree().position;
   Simulation simulation;
-  simulation.cost_model = read_plugin(context.schema, kCostModelKind, reader.value("cost_model"),
+  const bool own = cost_model == nullptr || reader.has("cost_model");
+  simulation.cost_model = read_plugin(context.schema, kCostModelKind, own ? reader.value("cost_model") : cost_model,
                                       reader.section().find("cost_model")->default_value, position,
                                       reader.path("cost_model"), context.folder);
   const Tree* collectives = reader.value("collectives");

@@ -31,8 +31,13 @@ struct Context {
 [[nodiscard]] Strategy read_strategy(const Context& context, const Tree& value, const Model& model,
                                      const Cluster& cluster);
 
-/// `value` may be nullptr: all defaults.
-[[nodiscard]] Simulation read_simulation(const Context& context, const Tree* value, const Position& parent);
+/// Definition of the accelerator of a cluster that read_cluster has accepted.
+[[nodiscard]] Tree resolved_accelerator(const Context& context, const Tree& cluster);
+
+/// `value` may be nullptr: all defaults. `cost_model` is the accelerator's, taken where `value` has none; may be
+/// nullptr.
+[[nodiscard]] Simulation read_simulation(const Context& context, const Tree* value, const Position& parent,
+                                         const Tree* cost_model);
 [[nodiscard]] Training read_training(const Context& context, const Tree& value);
 [[nodiscard]] Reference read_reference(const Context& context, const Tree& value);
 

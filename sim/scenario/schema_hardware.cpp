@@ -68,7 +68,11 @@ Section accelerator_section() {
                       rate("memory_bandwidth", "Of the device memory."),
                       required(between(1, 100'000,
                                        key("multiprocessors", ValueKind::kInteger,
-                                           "Streaming multiprocessors (tiles of a kernel run on them).")))})};
+                                           "Streaming multiprocessors (tiles of a kernel run on them)."))),
+                      with_default_text("none", to(std::string(kCostModelKind),
+                                                   key("cost_model", ValueKind::kPlugin,
+                                                       "Cost model with parameters measured on this accelerator: the "
+                                                       "default of `simulation.cost_model`.")))})};
 }
 
 Section peak_section() {

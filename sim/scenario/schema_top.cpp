@@ -13,6 +13,11 @@ Section scenario_section() {
        with_default_text("the file's name without ending",
                          key("name", ValueKind::kText, "What reports call the scenario.")),
        with_default_text("empty", key("description", ValueKind::kText, "Free text.")),
+       with_default_text("none",
+                         key("hardware", ValueKind::kNameList,
+                             "Files whose accelerators, links, networks and nodes can be named like those of the "
+                             "catalogue: a path, or a list of paths, from this file's folder. `lamina calibrate` "
+                             "writes such files ([calibration.md](calibration.md)).")),
        required(to("model", key("model", ValueKind::kReference, "What is trained."))),
        required(to("cluster", key("cluster", ValueKind::kSection, "On which machines."))),
        required(to("strategy", key("strategy", ValueKind::kSection, "How the work is laid out on them."))),
@@ -38,7 +43,8 @@ Section simulation_section() {
       {with_default("roofline", to(std::string(kCostModelKind),
                                    key("cost_model", ValueKind::kPlugin,
                                        "How long a kernel takes: the name of a cost model, or a mapping with `name` "
-                                       "and its parameters."))),
+                                       "and its parameters. Where the accelerator has a `cost_model` (a calibrated "
+                                       "one), that is the default."))),
        with_default("ring", to("collectives", key("collectives", ValueKind::kSection,
                                                   "How all-reduce, all-gather and the like are carried out."))),
        with_default("0", between(0, 0.99,
@@ -124,42 +130,46 @@ Section sweep_section() {
       "sweep",
       "[sweep.md](sweep.md) has examples and the language of conditions.",
       "",
-      {with_default_text("none", key("axes", ValueKind::kValues,
-                                     "Keys of this file, each with a list of values, a range `{from, to, step}`, `{from, "
-                                     "to, factor}` or `{from, to, points, scale}`, or an expression `= ...`. All "
-                                     "combinations are tried; the first axis varies slowest.")),
-       with_default_text("none", key("zip", ValueKind::kNameList,
-                                     "Mappings like `axes` whose keys advance together: their lists are equally long.")),
+      {with_default_text("none",
+                         key("axes", ValueKind::kValues,
+                             "Keys of this file, each with a list of values, a range `{from, to, step}`, `{from, "
+                             "to, factor}` or `{from, to, points, scale}`, or an expression `= ...`. All "
+                             "combinations are tried; the first axis varies slowest.")),
+       with_default_text("none",
+                         key("zip", ValueKind::kNameList,
+                             "Mappings like `axes` whose keys advance together: their lists are equally long.")),
        with_default_text("none", key("list", ValueKind::kNameList, "Points one by one: mappings from keys to values.")),
-       with_default_text("every point", key("where", ValueKind::kNameList,
-                                            "Conditions (one, or a list) that a point must meet to be in the table, for "
-                                            "example `tensor_parallel * pipeline_parallel <= 64`.")),
-       with_default("100000",
-                    between(1, 10e6, key("limit", ValueKind::kInteger, "Most points that are accepted.")))}};
+       with_default_text("every point",
+                         key("where", ValueKind::kNameList,
+                             "Conditions (one, or a list) that a point must meet to be in the table, for "
+                             "example `tensor_parallel * pipeline_parallel <= 64`.")),
+       with_default("100000", between(1, 10e6, key("limit", ValueKind::kInteger, "Most points that are accepted.")))}};
 }
 
 Section sweep_range_section() {
-  return {"sweep range",
-          "range of a sweep",
-          "In place of a list. A step that meets `to` is included; quantities take their unit from `from`.",
-          "",
-          {required(key("from", ValueKind::kText, "First value.")), required(key("to", ValueKind::kText, "Last value.")),
-           with_default_text("exactly one of step, factor and points",
-                             key("step", ValueKind::kText, "What is added, with a unit where the key has one.")),
-           with_default_text("exactly one of step, factor and points",
-                             key("factor", ValueKind::kNumber, "By what each value is multiplied.")),
-           with_default_text("exactly one of step, factor and points",
-                             between(1, 100000,
-                                     key("points", ValueKind::kInteger, "How many values, ends included. Whole numbers "
-                                                                        "are rounded, and equal ones dropped."))),
-           with_default("linear", one_of({"linear", "log"}, key("scale", ValueKind::kChoice, "How `points` lie.")))}};
+  return {
+      "sweep range",
+      "range of a sweep",
+      "In place of a list. A step that meets `to` is included; quantities take their unit from `from`.",
+      "",
+      {required(key("from", ValueKind::kText, "First value.")), required(key("to", ValueKind::kText, "Last value.")),
+       with_default_text("exactly one of step, factor and points",
+                         key("step", ValueKind::kText, "What is added, with a unit where the key has one.")),
+       with_default_text("exactly one of step, factor and points",
+                         key("factor", ValueKind::kNumber, "By what each value is multiplied.")),
+       with_default_text("exactly one of step, factor and points",
+                         between(1, 100000,
+                                 key("points", ValueKind::kInteger,
+                                     "How many values, ends included. Whole numbers "
+                                     "are rounded, and equal ones dropped."))),
+       with_default("linear", one_of({"linear", "log"}, key("scale", ValueKind::kChoice, "How `points` lie.")))}};
 }
 
 }  // namespace
 
 std::vector<Section> top_sections() {
-  return {scenario_section(), simulation_section(), collectives_section(),
-          training_section(), reference_section(),  reference_value_section(), sweep_section(), sweep_range_section()};
+  return {scenario_section(),  simulation_section(),      collectives_section(), training_section(),
+          reference_section(), reference_value_section(), sweep_section(),       sweep_range_section()};
 }
 
 }  // namespace lamina::scenario

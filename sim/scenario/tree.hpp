@@ -57,10 +57,13 @@ struct TreeEntry {
 /// "nothing", "the text \"abc\"", "a list", "a mapping": what was read, for messages. Long texts are cut.
 [[nodiscard]] std::string describe(const Tree& tree);
 
-/// Limits that keep hostile or mistaken input from eating time and memory; far above what a scenario needs. yaml-cpp reads
-/// dense flow collections at some 300 kB/s only, which bounds the size: the worst file takes about a second.
+/// Limits that keep hostile or mistaken input from eating time and memory; far above what a scenario needs. yaml-cpp
+/// reads dense flow collections at some 300 kB/s only, which bounds the size: the worst file takes about a second.
 inline constexpr std::size_t kLargestFile = std::size_t{256} << 10;  ///< bytes
-inline constexpr int kMostValues = 100'000;                        ///< values and keys after aliases are expanded
+/// A hardware file of the scenario's own: measured tables are in it, as blocks of text (one value each), which are read
+/// far faster than flow collections; kMostValues bounds those.
+inline constexpr std::size_t kLargestHardwareFile = std::size_t{4} << 20;
+inline constexpr int kMostValues = 100'000;  ///< values and keys after aliases are expanded
 inline constexpr int kDeepestNesting = 64;
 
 /// Parses one YAML document. `source` names it in messages; with `line_numbers` false all positions are the whole

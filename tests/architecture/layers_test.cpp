@@ -48,7 +48,7 @@ const std::map<std::string, Rooms>& allowed() {
       {"requirements", {"pipeline"}},
       {"sweep", {"pipeline"}},
       {"chakra", {"pipeline"}},
-      {"validate", {"pipeline"}},
+      {"validate", {"pipeline", "trace"}},
       {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep", "chakra", "validate"}},
   };
   return table;
@@ -60,7 +60,7 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"simgrid/", {"replay"}},
       {"xbt/", {"replay"}},
       {"yaml-cpp/", {"scenario"}},
-      {"nlohmann/", {"scenario", "report", "trace", "sweep", "chakra"}},
+      {"nlohmann/", {"scenario", "report", "trace", "sweep", "chakra", "validate"}},
       {"google/protobuf/", {"report", "chakra"}},
       {"zlib.h", {"report", "trace", "sweep", "validate"}},
       {"rapidjson/", {"validate"}},

@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
                                          std::vector<std::string>{"export", "chakra"}, std::vector<std::string>{"draw"},
                                          std::vector<std::string>{"list"}, std::vector<std::string>{"sweep"},
                                          std::vector<std::string>{"trace"}, std::vector<std::string>{"validate"},
+                                         std::vector<std::string>{"calibrate"},
                                          std::vector<std::string>{"trace", "replay"}),
                          [](const auto& test) {
                            std::string name = "lamina";
@@ -64,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
   for (const char* command :
-       {"run", "check", "compare", "explain", "draw", "export", "list", "trace", "sweep", "validate"}) {
+       {"run", "check", "compare", "explain", "draw", "export", "list", "trace", "sweep", "validate", "calibrate"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
   }
 }
