@@ -32,6 +32,7 @@ constexpr const char* kExamples = R"(Examples:
 
 constexpr const char* kOverview = R"(Examples:
   lamina trace import rank*.json.gz        what a profiler recorded on devices
+  lamina trace compare rank*.json.gz my.yaml          held against a scenario
   lamina trace replay trace.csv.gz         passes and messages of a pipeline
   lamina trace import --help               more on one command)";
 
@@ -195,7 +196,9 @@ Command add_trace(CLI::App& root) {
           ""));
   replay->footer(std::string(kExamples) + "\n" + kReplayHelp);
   const std::vector<Command> commands = {
-      {replay, [options](Session& session) { return replay_traces(*options, session); }}, add_trace_import(*parser)};
+      {replay, [options](Session& session) { return replay_traces(*options, session); }},
+      add_trace_import(*parser),
+      add_trace_compare(*parser)};
   return {parser, [commands](Session& session) {
             const auto chosen =
                 std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.parser->parsed(); });

@@ -36,6 +36,9 @@ Sorted sort_events(const std::vector<RankTrace>& traces) {
   Sorted result;
   for (std::uint32_t t = 0; t < traces.size(); ++t) {
     const RankTrace& trace = traces[t];
+    if (trace.format == Format::kTimeline) {
+      continue;  // one clock already, and names say no members
+    }
     for (std::uint32_t i = 0; i < trace.events.size(); ++i) {
       const Event& event = trace.events[i];
       if (event.kind != EventClass::kCommunication || event.detail < 0) {

@@ -13,6 +13,8 @@
 #include "validate/hardware_trace/archive.hpp"
 #include "validate/hardware_trace/events_file.hpp"
 #include "validate/hardware_trace/kineto.hpp"
+#include "validate/hardware_trace/nsight.hpp"
+#include "validate/hardware_trace/timeline_reader.hpp"
 
 namespace lamina::validate::hardware_trace {
 namespace {
@@ -26,6 +28,16 @@ char first_character(std::string_view head) {
   }
   const std::size_t at = head.find_first_not_of(" \t\r\n");
   return at == std::string_view::npos ? '\0' : head[at];
+}
+
+/// JSON begins with a bracket, and what may follow it; in a binary file a bracket may be a length.
+bool is_json(std::string_view head) {
+  const char first = first_character(head);
+  if (first != '{' && first != '[') {
+    return false;
+  }
+  const char next = first_character(head.substr(head.find(first) + 1));
+  return std::string_view("\"{}[]-0123456789tfnNI").find(next) != std::string_view::npos || next == '\0';
 }
 
 [[noreturn]] void refuse_format(const std::string& file, std::string_view head) {
@@ -58,8 +70,7 @@ void skip_mark(ByteSource& source) {
 std::vector<RankTrace> read_members(ByteSource& archive) {
   std::map<std::string, RankTrace> members;
   for_each_member(archive, [&](ByteSource& member) {
-    const char first = first_character(member.look_ahead(kHead));
-    if (first == '{' || first == '[') {
+    if (is_json(member.look_ahead(kHead))) {
       members.insert_or_assign(member.file(), read_kineto(member));
     }
   });
@@ -80,8 +91,10 @@ std::vector<RankTrace> read_stream(ByteSource& source) {
   if (is_archive(head)) {
     return read_members(source);
   }
-  const char first = first_character(head);
-  if (first != '{' && first != '[') {
+  if (!is_json(head)) {
+    if (is_perfetto(head)) {
+      return read_timeline(source);
+    }
     refuse_format(source.file(), head);
   }
   if (head.substr(0, kEventsFileHead.size()) == kEventsFileHead) {
@@ -95,6 +108,9 @@ std::vector<RankTrace> read_stream(ByteSource& source) {
 
 std::vector<RankTrace> read_file(const std::filesystem::path& file) {
   const std::unique_ptr<ByteSource> source = open_file(file);
+  if (source->look_ahead(kSqliteHead.size()) == kSqliteHead) {
+    return read_nsight(file);  // at random places, so not from the stream
+  }
   return read_stream(*source);
 }
 
