@@ -96,7 +96,8 @@ CollectiveName collective_of(std::string_view name) {
       {"send", CollectiveName::kSend},
       {"reduce", CollectiveName::kReduce},
   }};
-  const std::string text = lowered(name);
+  std::string text = lowered(name);
+  std::replace(text.begin(), text.end(), '-', '_');
   for (const auto& [part, meaning] : kParts) {
     if (text.find(part) != std::string::npos) {
       return meaning;

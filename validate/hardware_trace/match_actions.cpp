@@ -116,6 +116,60 @@ std::map<Pass, std::vector<std::size_t>> passes_of(const graph::Program& program
   return result;
 }
 
+/// Gives the operations consecutive parts of `seconds` from `at`, as the model divides it.
+void divide(const Model& model, std::size_t rank, const std::vector<std::size_t>& operations, double at, double seconds,
+            Matching& into) {
+  double predicted = 0;
+  for (const std::size_t i : operations) {
+    predicted += model.predicted_s(rank, i);
+  }
+  for (const std::size_t i : operations) {
+    const double share =
+        predicted > 0 ? model.predicted_s(rank, i) / predicted : 1 / static_cast<double>(operations.size());
+    into.spans[rank][i] = {at, at + seconds * share};
+    at += seconds * share;
+  }
+}
+
+/// The optimizer: compute after the last pass that no range announces.
+void match_update(const Model& model, const RankTrace& trace, std::size_t index, const Window& window, std::size_t rank,
+                  Matching& into) {
+  std::vector<std::size_t> operations;
+  double predicted = 0;
+  const graph::Program& program = model.program_of(rank);
+  for (std::size_t i = 0; i < program.operations.size(); ++i) {
+    if (program.operations[i].kind == graph::OperationKind::kCompute &&
+        program.operations[i].phase == graph::Phase::kUpdate) {
+      operations.push_back(i);
+      predicted += model.predicted_s(rank, i);
+    }
+  }
+  if (operations.empty()) {
+    return;
+  }
+  std::int64_t last = window.start_ns;
+  for (const Event& event : trace.events) {
+    if (event.action >= 0 && is_kernel_compute(event.kind) && within(event, window, index)) {
+      last = std::max(last, event.end_ns());
+    }
+  }
+  std::vector<Interval> kernels;
+  for (const Event& event : trace.events) {
+    if (event.action < 0 && is_kernel_compute(event.kind) && within(event, window, index) && event.start_ns >= last) {
+      kernels.emplace_back(event.start_ns, event.end_ns());
+    }
+  }
+  kernels = united(std::move(kernels));
+  if (kernels.empty() && predicted > 0) {
+    into.differ(fmt::format("rank {}: the trace has no compute after the last pass (update)",
+                            model.deployment.ranks[rank].program));
+    return;
+  }
+  const std::int64_t start = kernels.empty() ? last : kernels.front().first;
+  divide(model, rank, operations, static_cast<double>(start - window.start_ns) / kNanoseconds,
+         static_cast<double>(length(kernels)) / kNanoseconds, into);
+}
+
 void match_compute(const Model& model, const RankTrace& trace, std::size_t index, const Window& window,
                    std::size_t rank, Matching& into) {
   const graph::Program& program = model.program_of(rank);
@@ -129,19 +183,8 @@ void match_compute(const Model& model, const RankTrace& trace, std::size_t index
       into.differ(fmt::format("rank {}: the trace has no {}", number, describe(pass)));
       continue;
     }
-    double predicted = 0;
-    for (const std::size_t i : operations) {
-      predicted += model.predicted_s(rank, i);
-    }
-    // One range covers several operations: its time is divided as the model divides it.
-    double at = static_cast<double>(found->second.start_ns - window.start_ns) / kNanoseconds;
-    for (const std::size_t i : operations) {
-      const double share =
-          predicted > 0 ? model.predicted_s(rank, i) / predicted : 1 / static_cast<double>(operations.size());
-      const double length = found->second.compute_s * share;
-      into.spans[rank][i] = {at, at + length};
-      at += length;
-    }
+    divide(model, rank, operations, static_cast<double>(found->second.start_ns - window.start_ns) / kNanoseconds,
+           found->second.compute_s, into);  // one range covers several operations
     measured.erase(found);
   }
   for (const auto& [pass, times] : measured) {
@@ -250,6 +293,7 @@ Matching match_actions(const Model& model, const std::vector<RankTrace>& traces,
     }
     const auto t = static_cast<std::size_t>(result.trace_of_rank[rank]);
     match_compute(model, traces[t], t, window, rank, result);
+    match_update(model, traces[t], t, window, rank, result);
     match_communication(model, traces[t], t, window, rank, transfers, result);
   }
   return result;
