@@ -64,7 +64,15 @@ void Control::listen() {
 }
 
 Round Control::gather(std::string_view content) {
-  if (!write_frame(socket_, FrameType::kBlob, content)) {
+  return exchange(static_cast<int>(FrameType::kBlob), content);
+}
+
+void Control::report(std::string_view result) {
+  (void)exchange(static_cast<int>(FrameType::kReport), result);
+}
+
+Round Control::exchange(int type, std::string_view content) {
+  if (!write_frame(socket_, static_cast<FrameType>(type), content)) {
     throw error::EnvironmentError("the coordinator of the ranks is gone");
   }
   std::unique_lock lock(mutex_);

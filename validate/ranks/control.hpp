@@ -29,7 +29,10 @@ class Control {
   /// Waits until all ranks have called it as often as this one.
   [[nodiscard]] Round gather(std::string_view content);
 
-  /// The same without content; returns at the common start.
+  /// Hands the coordinator a result; waits likewise.
+  void report(std::string_view result);
+
+  /// A gather without content; returns at the common start.
   /// @return that date on the monotonic clock, seconds
   double start_together();
 
@@ -40,6 +43,7 @@ class Control {
   void leave();
 
  private:
+  [[nodiscard]] Round exchange(int type, std::string_view content);
   void listen();
 
   int socket_;

@@ -18,17 +18,25 @@
 
 namespace lamina::validate::ranks {
 
+/// One round: the same type of frame from every rank.
+struct Coordinator::Contents {
+  FrameType type = FrameType::kBlob;
+  std::vector<std::string> of_rank;
+};
+
 Coordinator::Coordinator(std::vector<int> sockets, std::vector<pid_t> processes)
     : sockets_(std::move(sockets)), processes_(std::move(processes)) {}
 
 Coordinator::~Coordinator() {
-  end_all();
+  end_all(true);
 }
 
-void Coordinator::end_all() noexcept {
+void Coordinator::end_all(bool failed) noexcept {
   for (int& socket : sockets_) {
     if (socket >= 0) {
-      (void)write_frame(socket, FrameType::kFailed, {});
+      if (failed) {
+        (void)write_frame(socket, FrameType::kFailed, {});
+      }
       close(socket);
       socket = -1;
     }
@@ -65,11 +73,13 @@ std::string Coordinator::fate(std::size_t rank) {
 
 void Coordinator::give_up(std::size_t rank, const std::string& reason) {
   const std::string text = fmt::format("rank {}: {}", rank, reason);
-  end_all();
+  end_all(true);
   throw error::EnvironmentError(text);
 }
 
-std::vector<std::string> Coordinator::collect(int type, double timeout_s) {
+Coordinator::Contents Coordinator::collect(double timeout_s) {
+  Contents result;
+  std::optional<FrameType> type;
   std::vector<std::optional<std::string>> contents(sockets_.size());
   const double deadline = monotonic_s() + timeout_s;
   for (std::size_t missing = sockets_.size(); missing > 0;) {
@@ -100,22 +110,27 @@ std::vector<std::string> Coordinator::collect(int type, double timeout_s) {
       if (frame->type == FrameType::kFailed) {
         give_up(ranks[i], frame->content);
       }
-      if (frame->type != static_cast<FrameType>(type)) {
+      if (frame->type != type.value_or(frame->type) || frame->type == FrameType::kAll) {
         give_up(ranks[i], "it is in another place of the run than the others");
       }
+      type = frame->type;
       contents[ranks[i]] = std::move(frame->content);
       --missing;
     }
   }
-  std::vector<std::string> result;
+  result.type = type.value_or(FrameType::kBye);
   for (auto& content : contents) {
-    result.push_back(std::move(*content));
+    result.of_rank.push_back(std::move(*content));
   }
   return result;
 }
 
 void Coordinator::greet(double timeout_s) {
-  const std::vector<std::string> hellos = collect(static_cast<int>(FrameType::kHello), timeout_s);
+  const Contents contents = collect(timeout_s);
+  if (contents.type != FrameType::kHello) {
+    give_up(0, "it does not say hello");
+  }
+  const std::vector<std::string>& hellos = contents.of_rank;
   std::string first;
   for (std::size_t rank = 0; rank < hellos.size(); ++rank) {
     Unpacker hello(hellos[rank]);
@@ -132,37 +147,35 @@ void Coordinator::greet(double timeout_s) {
   }
 }
 
-std::vector<std::string> Coordinator::round(bool share, double timeout_s) {
-  std::vector<std::string> contents = collect(static_cast<int>(FrameType::kBlob), timeout_s);
-  Packer answer;
-  answer.value(monotonic_s());
-  answer.value(static_cast<std::uint64_t>(share ? contents.size() : 0));
+void Coordinator::answer(const Contents& contents) {
+  const bool share = contents.type == FrameType::kBlob;
+  Packer packer;
+  packer.value(monotonic_s());
+  packer.value(static_cast<std::uint64_t>(share ? contents.of_rank.size() : 0));
   if (share) {
-    for (const std::string& content : contents) {
-      answer.text(content);
+    for (const std::string& content : contents.of_rank) {
+      packer.text(content);
     }
   }
-  const std::string text = answer.take();
+  const std::string text = packer.take();
   for (std::size_t rank = 0; rank < sockets_.size(); ++rank) {
     if (!write_frame(sockets_[rank], FrameType::kAll, text)) {
       give_up(rank, fate(rank));
     }
   }
-  return contents;
 }
 
-void Coordinator::dismiss(double timeout_s) {
-  (void)collect(static_cast<int>(FrameType::kBye), timeout_s);
-  for (int& socket : sockets_) {
-    close(socket);
-    socket = -1;
-  }
-  for (pid_t& process : processes_) {
-    if (process > 0) {
-      kill(process, SIGKILL);  // it has said goodbye; nothing of value is left in it
-      while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
-      }
-      process = -1;
+std::vector<std::vector<std::string>> Coordinator::serve(double timeout_s) {
+  std::vector<std::vector<std::string>> reports;
+  while (true) {
+    Contents contents = collect(timeout_s);
+    if (contents.type == FrameType::kBye) {
+      end_all(false);  // they have said goodbye; nothing of value is left in them
+      return reports;
+    }
+    answer(contents);
+    if (contents.type == FrameType::kReport) {
+      reports.push_back(std::move(contents.of_rank));
     }
   }
 }

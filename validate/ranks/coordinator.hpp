@@ -17,24 +17,24 @@ class Coordinator {
   Coordinator& operator=(const Coordinator&) = delete;
 
   /// Every rank says hello: with its number and the same fingerprint of its scenario as the others.
-  /// @throws EnvironmentError as `round`, and when two ranks run different scenarios
+  /// @throws EnvironmentError as `serve`, and when two ranks run different scenarios
   void greet(double timeout_s);
 
-  /// Waits for one content of each rank, and lets all go on. `share`: each gets the contents of all.
-  /// @return [rank]
-  /// @throws EnvironmentError with rank and reason when one failed, was killed, or was silent for `timeout_s`; all
-  /// ranks are ended first
-  [[nodiscard]] std::vector<std::string> round(bool share, double timeout_s);
-
-  /// All ranks leave.
-  /// @throws EnvironmentError as `round`
-  void dismiss(double timeout_s);
+  /// Serves the ranks until all have left: brings them together each time that all have come.
+  /// @param timeout_s longest time without all ranks having come
+  /// @return [report][rank] what they reported, in order
+  /// @throws EnvironmentError with rank and reason when one failed, was killed, was silent for too long, or did not do
+  /// what the others did; all ranks are ended first
+  [[nodiscard]] std::vector<std::vector<std::string>> serve(double timeout_s);
 
  private:
-  [[nodiscard]] std::vector<std::string> collect(int type, double timeout_s);
+  struct Contents;
+
+  [[nodiscard]] Contents collect(double timeout_s);
+  void answer(const Contents& contents);
   [[noreturn]] void give_up(std::size_t rank, const std::string& reason);
   [[nodiscard]] std::string fate(std::size_t rank);
-  void end_all() noexcept;
+  void end_all(bool failed) noexcept;
 
   std::vector<int> sockets_;
   std::vector<pid_t> processes_;

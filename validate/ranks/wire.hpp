@@ -13,7 +13,14 @@
 /// order.
 namespace lamina::validate::ranks {
 
-enum class FrameType : std::uint32_t { kHello, kBlob, kAll, kFailed, kBye };
+enum class FrameType : std::uint32_t {
+  kHello,   ///< rank: number and fingerprint
+  kBlob,    ///< rank: its part of a round that all ranks get
+  kReport,  ///< rank: its part of a round that the coordinator keeps
+  kAll,     ///< coordinator: the end of a round
+  kFailed,  ///< rank: why it cannot go on; coordinator: another rank has failed
+  kBye,
+};
 
 struct Frame {
   FrameType type = FrameType::kBlob;

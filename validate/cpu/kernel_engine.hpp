@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "validate/kernel_calls.hpp"
+
+/// Interface of the plug-ins that compute on a processor core.
+namespace lamina::validate::cpu {
+
+/// What a rank will be asked to run.
+struct EngineSetup {
+  const std::vector<std::vector<KernelCall>>* lists = nullptr;  ///< must outlive the engine
+  std::vector<char> used;                                       ///< [list] by this rank
+  int units = 1;            ///< layers of the rank: each has weights and gradients of its own
+  int micro_batches = 1;    ///< each has activations of its own
+  bool half = true;         ///< bf16 products, else float32; gradients are accumulated in float32 in either case
+};
+
+/// Runs lists of kernels on the calling thread, on memory of its own that holds random numbers, never zeros.
+class KernelEngine {
+ public:
+  virtual ~KernelEngine() = default;
+
+  /// Library, version and instruction set, for the conditions of a calibration.
+  [[nodiscard]] virtual std::string description() const = 0;
+
+  [[nodiscard]] virtual double memory_bytes() const = 0;
+
+  /// @param unit, micro_batch whose memory the kernels work on; taken modulo their numbers
+  virtual void run(int list, int unit, int micro_batch) = 0;
+};
+
+/// Entry point `lamina_make_kernel_engine`. The caller owns the result.
+/// @throws std::bad_alloc; std::runtime_error for data types the library cannot multiply here
+using MakeKernelEngine = KernelEngine*(const EngineSetup&);
+
+}  // namespace lamina::validate::cpu
