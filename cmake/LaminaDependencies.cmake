@@ -12,6 +12,7 @@ find_package(SQLite3 REQUIRED)
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/reader.h REQUIRED)
 add_library(lamina_rapidjson INTERFACE)  # headers only; some versions ship a CMake configuration without a target
 target_include_directories(lamina_rapidjson SYSTEM INTERFACE $<BUILD_INTERFACE:${RAPIDJSON_INCLUDE_DIR}>)
+find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(SIMGRID REQUIRED IMPORTED_TARGET simgrid)  # the package ships no CMake configuration
 

@@ -1,5 +1,5 @@
 # One static library per folder: lamina_library(NAME DEPENDS lamina::x ... PRIVATE_DEPENDS third_party ...).
-# Sources and headers are the folder's own files; the alias is lamina::NAME.
+# Sources and headers are the folder's own files, less EXCLUDE; the alias is lamina::NAME.
 
 add_library(lamina_options INTERFACE)
 target_compile_features(lamina_options INTERFACE cxx_std_20)
@@ -10,8 +10,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
 endif()
 
 function(lamina_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS;SOURCES;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(TRANSFORM ARG_EXCLUDE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(REMOVE_ITEM sources "" ${ARG_EXCLUDE})
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.hpp)
   if(NOT sources AND NOT ARG_SOURCES)  # headers only
     add_library(lamina_${name} INTERFACE)

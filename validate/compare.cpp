@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/metrics/memory.hpp"
 #include "sim/metrics/role_times.hpp"
 #include "sim/metrics/step.hpp"
 #include "sim/report/names.hpp"
@@ -191,6 +192,15 @@ void list_reorderings(const graph::OperationGraph& graph, const deployment::Depl
   }
 }
 
+/// Of the fullest rank.
+double peak_bytes(const metrics::Step& step) {
+  double most = 0;
+  for (const report::Memory& memory : metrics::memory_of_ranks(step, 0)) {
+    most = std::max(most, memory.peak_bytes);
+  }
+  return most;
+}
+
 void check(const deployment::Deployment& deployment, const std::vector<Execution>& executions) {
   if (executions.empty()) {
     throw error::InternalError("there is no execution to compare with");
@@ -226,6 +236,7 @@ report::Validation compare(const graph::OperationGraph& graph, const deployment:
     replay::Options structural = options;
     structural.compute_durations = &durations;
     structural.communication_slowdown = 0;  // durations in place hold it already
+    structural.communication_slowdown = 0;  // what messages cost the kernels is in their durations
     const double step = replay::replay(graph, deployment, structural).end_s;
     const double error = step / steps[i] - 1;
     if (std::abs(error) > std::abs(result.structural_worst)) {
@@ -240,6 +251,8 @@ report::Validation compare(const graph::OperationGraph& graph, const deployment:
   result.measured_hidden = hidden_share(graph, deployment, measured);
   result.durations = duration_rows(graph, deployment, predicted, executions);
   result.rank_rows = rank_rows(graph, deployment, predicted, measured);
+  result.predicted_peak_bytes = peak_bytes(metrics::Step(graph, deployment, predicted));
+  result.measured_peak_bytes = peak_bytes(metrics::Step(graph, deployment, measured));
   list_reorderings(graph, deployment, predicted, measured, result);
   return result;
 }

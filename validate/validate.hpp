@@ -9,12 +9,9 @@
 
 namespace lamina::validate {
 
-/// Most operations of all ranks together that are executed.
-inline constexpr double kMostOperations = 20e6;
-
 /// Executes the scenario's graph on virtual devices, `repeats` (>= 1) times, and compares it with its replay. The
 /// network of virtual devices knows no contention: where transfers meet, the replay is slower, and a warning says so.
-/// @return Infeasible as pipeline::prepare; for layouts of more than kMostOperations, and for collectives in message
+/// @return Infeasible as pipeline::prepare; for layouts of too many operations, and for collectives in message
 /// form
 [[nodiscard]] tl::expected<report::Validation, error::Infeasible> validate_virtual(const scenario::Scenario& scenario,
                                                                                    const pipeline::Catalogs& catalogs,

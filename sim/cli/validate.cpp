@@ -20,6 +20,7 @@
 #include "sim/pipeline/simulate.hpp"
 #include "sim/report/step_check.hpp"
 #include "sim/report/validation.hpp"
+#include "validate/cpu/validate_cpu.hpp"
 #include "validate/numeric/check.hpp"
 
 namespace lamina::cli {
@@ -29,6 +30,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml                        the executor on virtual devices
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
   lamina validate my.yaml --backend numeric      does my schedule train?
+  lamina validate my.yaml --backend cpu          real kernels and messages
   lamina validate my.yaml --format json
 
 The graph that "run" replays is executed, operation by operation, and compared
@@ -39,6 +41,8 @@ Back ends:
   virtual  clocks that advance: exact, proves the executor
   numeric  every operation computes on a tiny decoder: loss, gradients and
            updated weights must be those of one device, whatever the schedule
+  cpu      a process per rank on the cores of this machine: kernels of the
+           model's shapes, messages, rings, copies; calibrated before
 
 Exit codes: 0 done, 2 command line, 3 scenario invalid, 4 cannot run,
 5 outside --tolerance or not the same step, 6 environment.)";
@@ -47,6 +51,7 @@ struct ValidateOptions {
   std::string input;
   std::vector<std::string> overrides;
   std::string backend = "virtual";
+  std::string transport = "memory";
   std::string format = "console";
   std::string output_folder;
   double tolerance_percent = 0;
@@ -87,9 +92,20 @@ ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptio
   return ExitCode::kDone;
 }
 
+tl::expected<report::Validation, error::Infeasible> execute(const scenario::Scenario& scenario,
+                                                            const ValidateOptions& options, const Tools& tools) {
+  if (options.backend == "virtual") {
+    return validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats));
+  }
+  validate::cpu::Settings settings;
+  settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
+  settings.wires = options.transport == "tcp" ? validate::cpu::Wires::kLoopback : validate::cpu::Wires::kSharedMemory;
+  return validate::cpu::validate_cpu(scenario, tools.catalogs, settings);
+}
+
 ExitCode execute_clocks(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
                         Session& session) {
-  auto validation = validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats));
+  auto validation = execute(scenario, options, tools);
   if (!validation) {
     return refuse(validation.error(), options, session);
   }
@@ -130,16 +146,23 @@ Command add_validate(CLI::App& root) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* parser = root.add_subcommand("validate", "Execute a scenario's operations and compare");
   parser->add_option("FILE", options->input, "Scenario file")->required()->type_name("");
-  parser->add_option("--backend", options->backend, "virtual or numeric")
+  parser->add_option("--backend", options->backend, "virtual, numeric or cpu")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"virtual", "numeric"}).description(""))
+      ->check(CLI::IsMember({"virtual", "numeric", "cpu"}).description(""))
       ->capture_default_str();
   parser
       ->add_option("--repeat", options->repeats,
                    "Executions: medians of times, or for numeric\n"
-                   "orders of launching; default: 1, numeric 3")
+                   "orders of launching; default: 1, numeric 3, cpu 5")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
+  parser
+      ->add_option("--transport", options->transport,
+                   "cpu: memory (shared, at the pace of the scenario's\n"
+                   "links) or tcp (loopback, as fast as it is)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"memory", "tcp"}).description(""))
+      ->capture_default_str();
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
       ->type_name("PERCENT")
       ->check(number_range(1e-9, 1000));

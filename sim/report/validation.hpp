@@ -40,10 +40,15 @@ struct Validation {
   double structural_worst = 0;  ///< largest error of such a replay of any repeat, relative, with its sign
   double predicted_hidden = 0;  ///< share of transfer time that lies beside compute, all ranks
   double measured_hidden = 0;
+  double predicted_peak_bytes = 0;  ///< memory of the fullest rank, by the operations' dates
+  double measured_peak_bytes = 0;
   std::vector<DurationRow> durations;
   std::vector<RankRow> rank_rows;
   std::int64_t reordered = 0;            ///< operations that a rank began in another order than predicted
   std::vector<std::string> reorderings;  ///< the first of them
+  std::vector<std::string> conditions;  ///< of the machine, a sentence each; none for virtual devices
+  double calibration_spread = 0;        ///< of equal kernels: interquartile range over median, weighted by time
+  std::int64_t involuntary_switches = 0;  ///< cores taken away from ranks, all repeats
   std::vector<std::string> warnings;
 
   /// Of the model's step, relative to the measured one: 0.05 is 5 % too long.

@@ -31,6 +31,12 @@ void add_steps(Page& page, const Validation& validation) {
                     percent(validation.structural_worst, true)),
         2, 2);
   }
+  if (validation.predicted_peak_bytes > 0) {
+    page.paragraph(fmt::format("Peak memory by the dates of operations: {} predicted, {} measured.",
+                               binary_bytes(validation.predicted_peak_bytes),
+                               binary_bytes(validation.measured_peak_bytes)),
+                   2, 2);
+  }
   page.paragraph(fmt::format("Transfers beside compute: {} predicted, {} measured.",
                              percent(validation.predicted_hidden), percent(validation.measured_hidden)),
                  2, 2);
@@ -92,6 +98,16 @@ std::string to_console(const Validation& validation, bool colour) {
   Page page(colour);
   page.heading(printable(validation.name), fmt::format("{} ranks, {} devices", validation.ranks, validation.backend));
   page.line();
+  for (const std::string& condition : validation.conditions) {
+    page.paragraph(condition, 2, 2, Tone::kFaint);
+  }
+  if (!validation.conditions.empty()) {
+    page.paragraph(fmt::format("Calibrated kernels vary by {}; cores were taken away {} times.",
+                               percent(validation.calibration_spread),
+                               whole(static_cast<double>(validation.involuntary_switches))),
+                   2, 2, Tone::kFaint);
+    page.line();
+  }
   add_steps(page, validation);
   add_durations(page, validation);
   add_ranks(page, validation);

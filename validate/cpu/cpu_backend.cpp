@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "validate/cpu/calibration.hpp"
 #include "validate/cpu/ring.hpp"
 
 namespace lamina::validate::cpu {
@@ -179,8 +180,7 @@ class CpuBackend final : public Backend {
     switch (operation.kind) {
       case OperationKind::kCompute: {
         const double processor = thread_seconds();
-        const auto program = static_cast<std::size_t>(here_.program);
-        machine_.engine.run(machine_.calls.list_of[program][index], units_.of_operation[index], operation.micro_batch);
+        machine_.engine.run(machine_.calls.list_of[static_cast<std::size_t>(here_.program)][index], units_.of_operation[index], operation.micro_batch);
         execution_.processor_s[static_cast<std::size_t>(rank_)][index] = thread_seconds() - processor;
         break;
       }
@@ -198,7 +198,7 @@ class CpuBackend final : public Backend {
         collective(operation);
         break;
       case OperationKind::kHostCopy:
-        copy(operation, start);
+        copy(operation);
         break;
     }
     execution_.timeline.spans[static_cast<std::size_t>(rank_)][index] = {start - start_s_,
@@ -230,11 +230,9 @@ class CpuBackend final : public Backend {
   }
 
   /// A copy engine: the bytes are moved, and the thread sleeps until a device would be done.
-  void copy(const graph::Operation& operation, double start) {
+  void copy(const graph::Operation& operation) {
     auto& [from, to] = operation.to_host ? host_out_ : host_in_;
-    const auto count = static_cast<std::ptrdiff_t>(bytes(operation) / sizeof(float));
-    std::copy(from.begin(), from.begin() + count, to.begin());
-    machine_.memory.pace(operation.to_host ? here_.to_host : here_.from_host, operation.bytes, start);
+    copy_paced(from, to, bytes(operation), operation.to_host ? here_.to_host : here_.from_host, machine_.memory);
   }
 
   Machine machine_;

@@ -165,18 +165,18 @@ void Coordinator::answer(const Contents& contents) {
   }
 }
 
-std::vector<std::vector<std::string>> Coordinator::serve(double timeout_s) {
-  std::vector<std::vector<std::string>> reports;
+void Coordinator::serve(const std::function<double()>& timeout_s,
+                        const std::function<void(const std::vector<std::string>&)>& on_report) {
   while (true) {
-    Contents contents = collect(timeout_s);
+    const Contents contents = collect(timeout_s());
     if (contents.type == FrameType::kBye) {
       end_all(false);  // they have said goodbye; nothing of value is left in them
-      return reports;
+      return;
+    }
+    if (contents.type == FrameType::kReport) {
+      on_report(contents.of_rank);
     }
     answer(contents);
-    if (contents.type == FrameType::kReport) {
-      reports.push_back(std::move(contents.of_rank));
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,12 @@ class Coordinator {
   void greet(double timeout_s);
 
   /// Serves the ranks until all have left: brings them together each time that all have come.
-  /// @param timeout_s longest time without all ranks having come
-  /// @return [report][rank] what they reported, in order
+  /// @param timeout_s longest time without all ranks having come, asked anew for each round
+  /// @param on_report called with what every rank ([rank]) reported
   /// @throws EnvironmentError with rank and reason when one failed, was killed, was silent for too long, or did not do
   /// what the others did; all ranks are ended first
-  [[nodiscard]] std::vector<std::vector<std::string>> serve(double timeout_s);
+  void serve(const std::function<double()>& timeout_s,
+             const std::function<void(const std::vector<std::string>&)>& on_report);
 
  private:
   struct Contents;

@@ -1,0 +1,206 @@
+#include "validate/cpu/validate_cpu.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include "validate/compare.hpp"
+#include "validate/cpu/calibration.hpp"
+#include "validate/cpu/cpu_backend.hpp"
+#include "validate/cpu/merge.hpp"
+#include "validate/cpu/plan.hpp"
+#include "validate/execute.hpp"
+#include "validate/plugins.hpp"
+#include "validate/prepare.hpp"
+#include "validate/ranks/launch.hpp"
+
+namespace lamina::validate::cpu {
+namespace {
+
+constexpr double kPatience = 25;  ///< seconds that ranks may let each other wait, besides what they compute
+
+std::vector<int> own_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) {
+      cores.push_back(core);
+    }
+  }
+  return cores;
+}
+
+void pin(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+/// What all ranks of this machine know; made before they are.
+struct Job {
+  const Executable& executable;
+  const scenario::Scenario& scenario;
+  const Settings& settings;
+  Plan plan;
+  KernelCalls calls;
+  std::unique_ptr<SharedMemory> memory;
+};
+
+EngineSetup engine_setup(const Job& job, std::int32_t rank) {
+  const auto program = static_cast<std::size_t>(job.executable.deployment.ranks[static_cast<std::size_t>(rank)].program);
+  EngineSetup setup;
+  setup.lists = &job.calls.lists;
+  setup.used.assign(job.calls.lists.size(), 0);
+  for (const std::int32_t list : job.calls.list_of[program]) {
+    if (list != KernelCalls::kNone) {
+      setup.used[static_cast<std::size_t>(list)] = 1;
+    }
+  }
+  setup.units = number_units(job.executable.prepared.graph.programs[program]).count;
+  setup.micro_batches = job.scenario.strategy.micro_batches;
+  setup.half = job.scenario.strategy.precision.compute == scenario::DataType::kBf16;
+  return setup;
+}
+
+/// From a rank's first to its last word.
+void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
+  const std::vector<int> cores = own_cores();
+  pin(cores[static_cast<std::size_t>(rank) % cores.size()]);
+  setenv("OMP_NUM_THREADS", "1", 1);  // a second thread on the rank's only core would spin against the first
+  unsetenv("OPENBLAS_CORETYPE");
+  const Plugin plugin("onednn");
+  const std::unique_ptr<KernelEngine> engine(
+      plugin.entry<MakeKernelEngine>("lamina_make_kernel_engine")(engine_setup(job, rank)));
+  const std::unique_ptr<Transport> transport = job.settings.wires == Wires::kSharedMemory
+                                                   ? job.memory->attach()
+                                                   : connect_sockets(job.plan.pipes, rank, "127.0.0.1", control);
+  const Executable& executable = job.executable;
+  const Machine machine{executable.prepared.graph, executable.deployment, job.plan,    job.calls, *engine,
+                        *transport,                *job.memory,           control};
+  control.report(calibrate(machine, rank).pack());
+  const std::unique_ptr<Backend> backend = make_cpu_backend(machine, rank);
+  for (int repeat = -job.settings.warm_up; repeat < job.settings.repeats; ++repeat) {
+    const Execution execution = execute(executable.prepared.graph, executable.deployment, executable.order, *backend);
+    if (repeat >= 0) {
+      control.report(pack(execution, rank));
+    }
+  }
+}
+
+std::string unit_free(double share) {
+  return fmt::format("{:.1f} %", share * 100);
+}
+
+void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated& calibrated,
+                    const std::vector<Execution>& executions, report::Validation& into) {
+  const std::size_t cores = own_cores().size();
+  into.conditions.push_back(ranks.front().engine);
+  into.calibration_spread = calibrated.spread;
+  for (const Execution& execution : executions) {
+    into.involuntary_switches += execution.involuntary_switches;
+  }
+  into.conditions.push_back(fmt::format("{} ranks on {} cores; kernels {} slower beside messages", ranks.size(), cores,
+                                        unit_free(1 / (1 - calibrated.slowdown) - 1)));
+  if (ranks.size() > cores) {
+    into.warnings.push_back(fmt::format(
+        "{} ranks share {} cores: order and data are executed, times say nothing.", ranks.size(), cores));
+  }
+  constexpr double kSpread = 0.1;
+  if (calibrated.spread > kSpread) {
+    into.warnings.push_back(fmt::format(
+        "The machine is shared or unsteady: equal kernels differ by {} (interquartile range) in the calibration; above "
+        "10 % a prediction cannot be judged.",
+        unit_free(calibrated.spread)));
+  }
+  const double per_second = static_cast<double>(into.involuntary_switches) /
+                            (into.measured_s * into.repeats * static_cast<double>(ranks.size()));
+  constexpr double kSwitches = 50;
+  if (per_second > kSwitches) {
+    into.warnings.push_back(fmt::format(
+        "Cores were taken away from ranks {:.0f} times per second: other programs run beside them.", per_second));
+  }
+}
+
+}  // namespace
+
+tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
+                                                                 const pipeline::Catalogs& catalogs,
+                                                                 const Settings& settings) {
+  using scenario::DataType;
+  if (scenario.model.custom) {
+    return tl::unexpected(error::Infeasible{
+        "A custom model has durations and no kernels that could be run; use --backend virtual."});
+  }
+  const DataType type = scenario.strategy.precision.compute;
+  if (type != DataType::kBf16 && type != DataType::kFp32 && type != DataType::kTf32) {
+    return tl::unexpected(
+        error::Infeasible{"Processor cores multiply bf16 and fp32 only; set strategy.precision.compute to one of them."});
+  }
+  if (scenario.strategy.ranks() > kMostRanks) {
+    return tl::unexpected(error::Infeasible{fmt::format(
+        "{} ranks; at most {} are put on the cores of one machine.", scenario.strategy.ranks(), kMostRanks)});
+  }
+  const auto executable = make_executable(scenario, catalogs, scenario::CollectiveForm::kMessage);
+  if (!executable) {
+    return tl::unexpected(executable.error());
+  }
+  const graph::OperationGraph& graph = executable->prepared.graph;
+  auto plan = plan_pipes(graph, executable->deployment);
+  if (!plan) {
+    return tl::unexpected(plan.error());
+  }
+  Job job{*executable, scenario, settings, std::move(*plan), {}, nullptr};
+  job.calls = kernel_calls(graph, executable->prepared.work, scenario.strategy);
+  job.memory = std::make_unique<SharedMemory>(job.plan.pipes, executable->deployment);
+
+  const auto ranks = ranks::launch(scenario.strategy.ranks(),
+                                   [&](int rank, ranks::Control& control) { be_rank(job, rank, control); });
+  ranks->greet(kPatience);
+  std::vector<RankCalibration> calibrations;
+  Calibrated calibrated;
+  std::vector<Execution> executions;
+  double patience = kPatience;
+  ranks->serve([&] { return patience; },
+               [&](const std::vector<std::string>& reports) {
+                 if (!calibrations.empty()) {
+                   executions.push_back(merge(reports, graph, executable->deployment));
+                   return;
+                 }
+                 for (const std::string& report : reports) {
+                   calibrations.push_back(RankCalibration::unpack(report));
+                 }
+                 calibrated = apply(calibrations, executable->deployment, job.plan, job.calls,
+                                    settings.wires != Wires::kSharedMemory);
+                 double longest = 0;
+                 for (const auto& durations : calibrated.durations) {
+                   double sum = 0;
+                   for (const double duration : durations) {
+                     sum += duration;
+                   }
+                   longest = std::max(longest, sum);
+                 }
+                 constexpr double kSlower = 20;  // messages on a slow network, and neighbours
+                 patience += kSlower * longest;
+               });
+
+  replay::Options options = executable->options;
+  options.transport = scenario::Transport::kSimgrid;
+  options.communication_slowdown = calibrated.slowdown;
+  options.compute_durations = &calibrated.durations;
+  report::Validation result = compare(graph, calibrated.deployment, executions, options);
+  result.name = scenario.name;
+  result.backend = settings.wires == Wires::kSharedMemory ? "cpu, shared memory" : "cpu, TCP on loopback";
+  add_conditions(calibrations, calibrated, executions, result);
+  return result;
+}
+
+}  // namespace lamina::validate::cpu

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <tl/expected.hpp>
+
+#include "sim/error/error.hpp"
+#include "sim/pipeline/simulate.hpp"
+#include "sim/report/validation.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace lamina::validate::cpu {
+
+enum class Wires {
+  kSharedMemory,  ///< at the pace of the scenario's links
+  kLoopback,      ///< TCP on this machine, as fast as it is
+};
+
+struct Settings {
+  int repeats = 5;
+  int warm_up = 2;
+  Wires wires = Wires::kSharedMemory;
+};
+
+/// More ranks than that are not put on one machine.
+inline constexpr int kMostRanks = 64;
+
+/// Executes the scenario's graph on cores of this machine, a process per rank: kernels of the model's shapes, messages,
+/// rings and host copies are real. Calibrates first, and compares with the replay of what was calibrated.
+/// @return Infeasible as validate_virtual, for a custom model (it has no kernels), and for data types that cores do not
+/// multiply
+/// @throws EnvironmentError when a rank fails, or the machine lacks library or memory
+[[nodiscard]] tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
+                                                                               const pipeline::Catalogs& catalogs,
+                                                                               const Settings& settings);
+
+}  // namespace lamina::validate::cpu
