@@ -49,7 +49,8 @@ tl::expected<Executable, error::Infeasible> make_executable(const scenario::Scen
   result.options.communication_slowdown = scenario.simulation.communication_slowdown;
   replay::Options alone = result.options;
   alone.transport = scenario::Transport::kNoContention;
-  result.order = issue_order(result.prepared.graph, due_dates(result.prepared.graph, result.prepared.deployment, alone));
+  result.order =
+      issue_order(result.prepared.graph, due_dates(result.prepared.graph, result.prepared.deployment, alone));
   if (const std::string blocked = find_blocked(result.prepared.graph, result.order); !blocked.empty()) {
     throw error::InternalError(fmt::format("the order of execution blocks: {}", blocked));
   }

@@ -44,10 +44,10 @@ struct Validation {
   double measured_peak_bytes = 0;
   std::vector<DurationRow> durations;
   std::vector<RankRow> rank_rows;
-  std::int64_t reordered = 0;            ///< operations that a rank began in another order than predicted
-  std::vector<std::string> reorderings;  ///< the first of them
-  std::vector<std::string> conditions;  ///< of the machine, a sentence each; none for virtual devices
-  double calibration_spread = 0;        ///< of equal kernels: interquartile range over median, weighted by time
+  std::int64_t reordered = 0;             ///< operations that a rank began in another order than predicted
+  std::vector<std::string> reorderings;   ///< the first of them
+  std::vector<std::string> conditions;    ///< of the machine, a sentence each; none for virtual devices
+  double calibration_spread = 0;          ///< of equal kernels: interquartile range over median, weighted by time
   std::int64_t involuntary_switches = 0;  ///< cores taken away from ranks, all repeats
   std::vector<std::string> warnings;
 

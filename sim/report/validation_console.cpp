@@ -32,10 +32,10 @@ void add_steps(Page& page, const Validation& validation) {
         2, 2);
   }
   if (validation.predicted_peak_bytes > 0) {
-    page.paragraph(fmt::format("Peak memory by the dates of operations: {} predicted, {} measured.",
-                               binary_bytes(validation.predicted_peak_bytes),
-                               binary_bytes(validation.measured_peak_bytes)),
-                   2, 2);
+    page.paragraph(
+        fmt::format("Peak memory by the dates of operations: {} predicted, {} measured.",
+                    binary_bytes(validation.predicted_peak_bytes), binary_bytes(validation.measured_peak_bytes)),
+        2, 2);
   }
   page.paragraph(fmt::format("Transfers beside compute: {} predicted, {} measured.",
                              percent(validation.predicted_hidden), percent(validation.measured_hidden)),

@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -119,6 +121,68 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"--format", "xml"}, 2, "--format"}, BadUse{{"--set", "tp=three"}, 3, "three"},
                     BadUse{{"--set", "simulation.collectives.form=message"}, 4, "fluid form"},
                     BadUse{{"-o", "/dev/null/x"}, 6, "/dev/null"}));
+
+std::string two_cores() {
+  return (tests::source_folder() / "scenarios/validate/two-cores.yaml").string();
+}
+
+bool has_onednn() {
+  return std::filesystem::exists(std::filesystem::path(tests::command()).parent_path().parent_path() /
+                                 "lib/lamina/lamina_onednn.so");
+}
+
+// Times are for people: a test machine is shared. What is asserted is that everything ran, in order, with the numbers
+// that do not depend on time.
+TEST(ValidateOnCores, RunsEveryOperationAndTellsItsConditions) {
+  if (!has_onednn()) {
+    GTEST_SKIP() << "built without oneDNN";
+  }
+  const std::vector<std::vector<std::string>> layouts = {
+      {},
+      {"--transport", "tcp", "--set", "strategy.schedule=zero_bubble_h1"},
+      {"--set", "pp=1", "--set", "dp=2", "--set", "strategy.schedule=layered_modular", "--set",
+       "strategy.sharding=full", "--set", "strategy.offload={state: true, update_on: device}"},
+      {"--set", "pp=1", "--set", "tp=2", "--set", "strategy.precision.compute=fp32"}};
+  for (const std::vector<std::string>& layout : layouts) {
+    std::vector<std::string> arguments = {
+        "validate", two_cores(), "--backend",        "cpu",   "--repeat",           "1",     "--format",
+        "json",     "--set",     "model.hidden=128", "--set", "model.head_size=16", "--set", "model.feed_forward=512"};
+    arguments.insert(arguments.end(), layout.begin(), layout.end());
+    const Outcome outcome = lamina(arguments);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto document = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(document.at("ranks"), 2);
+    EXPECT_GT(document.at("step").at("measured_s").get<double>(), 0);
+    EXPECT_GT(document.at("step").at("structural_s").get<double>(), 0);
+    EXPECT_THAT(document.at("conditions").at(0).get<std::string>(), HasSubstr("oneDNN"));
+    for (const auto& row : document.at("durations")) {
+      EXPECT_GT(row.at("measured_s").get<double>(), 0) << row;
+    }
+  }
+}
+
+TEST(ValidateOnCores, RefusesWhatCoresCannotRun) {
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"strategy.precision.compute=fp16", "bf16 and fp32 only"}, {"dp=4096", "at most"}};
+  for (const auto& [change, why] : refused) {
+    const Outcome outcome = lamina({"validate", two_cores(), "--backend", "cpu", "--set", "cluster.nodes=8192", "--set",
+                                    "cluster.node.accelerator.peak.fp16=1TFLOP/s", "--set", change});
+    EXPECT_EQ(outcome.code, 4) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(why));
+  }
+}
+
+TEST(ValidateOnCores, SaysWhereThePlugInIsMissing) {
+  const TemporaryFolder folder;
+  Invocation invocation;
+  invocation.program = (folder.path() / "lamina").string();
+  std::filesystem::copy_file(tests::command(), invocation.program);
+  invocation.arguments = {"validate", two_cores(), "--backend", "cpu"};
+  invocation.environment = {{"LAMINA_DATA", (tests::source_folder() / "scenarios").string()}};
+  const Outcome outcome = run(invocation);
+  EXPECT_EQ(outcome.code, 6) << outcome.out;
+  EXPECT_THAT(outcome.err, HasSubstr("lamina_onednn.so is not in"));
+}
 
 }  // namespace
 }  // namespace lamina::cli_test

@@ -277,8 +277,8 @@ RankCalibration calibrate(const Machine& machine, std::int32_t rank) {
   return Calibrator(machine, rank).run();
 }
 
-Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment,
-                 const Plan& plan, const KernelCalls& calls, bool measured_rates) {
+Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment, const Plan& plan,
+                 const KernelCalls& calls, bool measured_rates) {
   Calibrated result;
   result.deployment = deployment;
   std::map<PathKey, PipeCost> costs;

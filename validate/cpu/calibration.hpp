@@ -45,9 +45,8 @@ struct Calibrated {
 
 /// @param measured_rates the network's own: latency and bandwidth are taken from the stream of messages. Otherwise the
 /// deployment's links are emulated, and only the overhead of the ends is added to their latency.
-[[nodiscard]] Calibrated apply(const std::vector<RankCalibration>& ranks,
-                               const deployment::Deployment& deployment, const Plan& plan, const KernelCalls& calls,
-                               bool measured_rates);
+[[nodiscard]] Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment,
+                               const Plan& plan, const KernelCalls& calls, bool measured_rates);
 
 /// Copies at the pace of a path.
 void copy_paced(const std::vector<float>& from, std::vector<float>& to, std::size_t bytes, std::int32_t path,

@@ -180,7 +180,8 @@ class CpuBackend final : public Backend {
     switch (operation.kind) {
       case OperationKind::kCompute: {
         const double processor = thread_seconds();
-        machine_.engine.run(machine_.calls.list_of[static_cast<std::size_t>(here_.program)][index], units_.of_operation[index], operation.micro_batch);
+        machine_.engine.run(machine_.calls.list_of[static_cast<std::size_t>(here_.program)][index],
+                            units_.of_operation[index], operation.micro_batch);
         execution_.processor_s[static_cast<std::size_t>(rank_)][index] = thread_seconds() - processor;
         break;
       }
@@ -191,7 +192,8 @@ class CpuBackend final : public Backend {
       }
       case OperationKind::kReceive: {
         const auto pipe = static_cast<std::size_t>(here_.channels[operation.channel]);
-        machine_.transport.receive(pipe, std::as_writable_bytes(std::span(pipe_buffers_[pipe])).first(bytes(operation)));
+        machine_.transport.receive(pipe,
+                                   std::as_writable_bytes(std::span(pipe_buffers_[pipe])).first(bytes(operation)));
         break;
       }
       case OperationKind::kCollective:
@@ -202,7 +204,7 @@ class CpuBackend final : public Backend {
         break;
     }
     execution_.timeline.spans[static_cast<std::size_t>(rank_)][index] = {start - start_s_,
-                                                                       ranks::monotonic_s() - start_s_};
+                                                                         ranks::monotonic_s() - start_s_};
     done_[index].store(1, std::memory_order_release);
     done_[index].notify_all();
   }
@@ -219,8 +221,8 @@ class CpuBackend final : public Backend {
     const deployment::Group& members = machine_.deployment.groups[static_cast<std::size_t>(group)];
     RingMember member;
     member.size = members.size;
-    member.index = static_cast<int>(std::find(members.members.begin(), members.members.end(), rank_) -
-                                    members.members.begin());
+    member.index =
+        static_cast<int>(std::find(members.members.begin(), members.members.end(), rank_) - members.members.begin());
     const std::size_t first = machine_.plan.rings.at({group, operation.phase});
     member.out = first + static_cast<std::size_t>(member.index);
     member.in = first + static_cast<std::size_t>((member.index + member.size - 1) % member.size);

@@ -12,9 +12,9 @@ namespace lamina::validate::cpu {
 struct EngineSetup {
   const std::vector<std::vector<KernelCall>>* lists = nullptr;  ///< must outlive the engine
   std::vector<char> used;                                       ///< [list] by this rank
-  int units = 1;            ///< layers of the rank: each has weights and gradients of its own
-  int micro_batches = 1;    ///< each has activations of its own
-  bool half = true;         ///< bf16 products, else float32; gradients are accumulated in float32 in either case
+  int units = 1;          ///< layers of the rank: each has weights and gradients of its own
+  int micro_batches = 1;  ///< each has activations of its own
+  bool half = true;       ///< bf16 products, else float32; gradients are accumulated in float32 in either case
 };
 
 /// Runs lists of kernels on the calling thread, on memory of its own that holds random numbers, never zeros.

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include <oneapi/dnnl/dnnl.hpp>
-
 #include <stdlib.h>
 #ifdef __SSE__
 #include <xmmintrin.h>
@@ -126,8 +125,11 @@ class Products {
       attributes.set_post_ops(sum);
     }
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes, engine_);
-    Product product{dnnl::matmul(description), memory(a, engine_, nullptr), memory(b, engine_, nullptr),
-                    memory(c, engine_, nullptr), {}};
+    Product product{dnnl::matmul(description),
+                    memory(a, engine_, nullptr),
+                    memory(b, engine_, nullptr),
+                    memory(c, engine_, nullptr),
+                    {}};
     product.arguments = {{DNNL_ARG_SRC, product.a}, {DNNL_ARG_WEIGHTS, product.b}, {DNNL_ARG_DST, product.c}};
     return products_.emplace(shape, std::move(product)).first->second;
   }
@@ -236,7 +238,9 @@ class OneDnnEngine final : public KernelEngine {
     std::size_t activation = 0;  ///< bytes, likewise
   };
 
-  [[nodiscard]] static bool has_weights(const model::Kernel& kernel) { return kernel.batch <= 1; }
+  [[nodiscard]] static bool has_weights(const model::Kernel& kernel) {
+    return kernel.batch <= 1;
+  }
 
   [[nodiscard]] static std::size_t elements(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);

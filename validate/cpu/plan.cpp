@@ -8,8 +8,8 @@ namespace {
 
 /// Path of the ring's edge from member `from`; -1: the collective is no ring.
 std::int32_t edge(const std::vector<deployment::GroupMessage>& messages, int from, int size) {
-  const auto found = std::find_if(messages.begin(), messages.end(),
-                                  [&](const auto& message) { return message.from == from; });
+  const auto found =
+      std::find_if(messages.begin(), messages.end(), [&](const auto& message) { return message.from == from; });
   return found != messages.end() && found->to == (from + 1) % size ? found->path : -1;
 }
 

@@ -16,9 +16,9 @@ struct RingMember {
   std::size_t in = 0;
 };
 
-/// Ring collectives on `buffer`, in shards of a `size`-th each: reduce-scatter leaves in member i's shard i the mean over
-/// the members, all-gather brings every member's own shard to all, all-reduce does both. Patarasuk and Yuan (2009): each
-/// member sends (n - 1) / n of the buffer in a phase.
+/// Ring collectives on `buffer`, in shards of a `size`-th each: reduce-scatter leaves in member i's shard i the mean
+/// over the members, all-gather brings every member's own shard to all, all-reduce does both. Patarasuk and Yuan
+/// (2009): each member sends (n - 1) / n of the buffer in a phase.
 /// @param scratch at least the largest shard
 /// @throws InternalError for another kind
 void run_ring(graph::CollectiveKind kind, const RingMember& member, std::span<float> buffer, std::span<float> scratch,

@@ -79,8 +79,8 @@ struct Transfer {
 
   /// Moves what the socket takes or has.
   void advance() {
-    const ssize_t moved = receives() ? recv(socket, to, left, MSG_DONTWAIT)
-                                     : ::send(socket, from, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t moved =
+        receives() ? recv(socket, to, left, MSG_DONTWAIT) : ::send(socket, from, left, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (moved < 0 && (errno == EAGAIN || errno == EINTR)) {
       return;
     }

@@ -56,7 +56,8 @@ struct Job {
 };
 
 EngineSetup engine_setup(const Job& job, std::int32_t rank) {
-  const auto program = static_cast<std::size_t>(job.executable.deployment.ranks[static_cast<std::size_t>(rank)].program);
+  const auto program =
+      static_cast<std::size_t>(job.executable.deployment.ranks[static_cast<std::size_t>(rank)].program);
   EngineSetup setup;
   setup.lists = &job.calls.lists;
   setup.used.assign(job.calls.lists.size(), 0);
@@ -84,8 +85,8 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
                                                    ? job.memory->attach()
                                                    : connect_sockets(job.plan.pipes, rank, "127.0.0.1", control);
   const Executable& executable = job.executable;
-  const Machine machine{executable.prepared.graph, executable.deployment, job.plan,    job.calls, *engine,
-                        *transport,                *job.memory,           control};
+  const Machine machine{
+      executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *job.memory, control};
   control.report(calibrate(machine, rank).pack());
   const std::unique_ptr<Backend> backend = make_cpu_backend(machine, rank);
   for (int repeat = -job.settings.warm_up; repeat < job.settings.repeats; ++repeat) {
@@ -111,8 +112,8 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
   into.conditions.push_back(fmt::format("{} ranks on {} cores; kernels {} slower beside messages", ranks.size(), cores,
                                         unit_free(1 / (1 - calibrated.slowdown) - 1)));
   if (ranks.size() > cores) {
-    into.warnings.push_back(fmt::format(
-        "{} ranks share {} cores: order and data are executed, times say nothing.", ranks.size(), cores));
+    into.warnings.push_back(
+        fmt::format("{} ranks share {} cores: order and data are executed, times say nothing.", ranks.size(), cores));
   }
   constexpr double kSpread = 0.1;
   if (calibrated.spread > kSpread) {
@@ -137,17 +138,17 @@ tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario:
                                                                  const Settings& settings) {
   using scenario::DataType;
   if (scenario.model.custom) {
-    return tl::unexpected(error::Infeasible{
-        "A custom model has durations and no kernels that could be run; use --backend virtual."});
+    return tl::unexpected(
+        error::Infeasible{"A custom model has durations and no kernels that could be run; use --backend virtual."});
   }
   const DataType type = scenario.strategy.precision.compute;
   if (type != DataType::kBf16 && type != DataType::kFp32 && type != DataType::kTf32) {
-    return tl::unexpected(
-        error::Infeasible{"Processor cores multiply bf16 and fp32 only; set strategy.precision.compute to one of them."});
+    return tl::unexpected(error::Infeasible{
+        "Processor cores multiply bf16 and fp32 only; set strategy.precision.compute to one of them."});
   }
   if (scenario.strategy.ranks() > kMostRanks) {
-    return tl::unexpected(error::Infeasible{fmt::format(
-        "{} ranks; at most {} are put on the cores of one machine.", scenario.strategy.ranks(), kMostRanks)});
+    return tl::unexpected(error::Infeasible{fmt::format("{} ranks; at most {} are put on the cores of one machine.",
+                                                        scenario.strategy.ranks(), kMostRanks)});
   }
   const auto executable = make_executable(scenario, catalogs, scenario::CollectiveForm::kMessage);
   if (!executable) {
@@ -162,8 +163,8 @@ tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario:
   job.calls = kernel_calls(graph, executable->prepared.work, scenario.strategy);
   job.memory = std::make_unique<SharedMemory>(job.plan.pipes, executable->deployment);
 
-  const auto ranks = ranks::launch(scenario.strategy.ranks(),
-                                   [&](int rank, ranks::Control& control) { be_rank(job, rank, control); });
+  const auto ranks =
+      ranks::launch(scenario.strategy.ranks(), [&](int rank, ranks::Control& control) { be_rank(job, rank, control); });
   ranks->greet(kPatience);
   std::vector<RankCalibration> calibrations;
   Calibrated calibrated;
