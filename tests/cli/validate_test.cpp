@@ -178,7 +178,7 @@ TEST(ValidateOnCores, SaysWhereThePlugInIsMissing) {
   invocation.program = (folder.path() / "lamina").string();
   std::filesystem::copy_file(tests::command(), invocation.program);
   invocation.arguments = {"validate", two_cores(), "--backend", "cpu"};
-  invocation.environment = {{"LAMINA_DATA", (tests::source_folder() / "scenarios").string()}};
+  invocation.environment = {{"LAMINA_CATALOGUE", (tests::source_folder() / "scenarios").string()}};
   const Outcome outcome = run(invocation);
   EXPECT_EQ(outcome.code, 6) << outcome.out;
   EXPECT_THAT(outcome.err, HasSubstr("lamina_onednn.so is not in"));
