@@ -57,7 +57,7 @@ void add_durations(Page& page, const Validation& validation) {
 
 void add_ranks(Page& page, const Validation& validation) {
   const TimeUnit unit = time_unit_for(std::max(validation.measured_s, validation.predicted_s));
-  const std::vector<std::size_t> widths = {18, 10, 10, 10, 10, 10, 10};
+  const std::vector<std::size_t> widths = {14, 10, 10, 10, 10, 10, 10};
   const auto exposed = [](const RoleTimes& times) {
     double sum = 0;
     for (const double seconds_of_class : times.exposed_s) {

@@ -57,10 +57,14 @@ bool is_archive(std::string_view head) {
 
 void for_each_member(ByteSource& archive, const std::function<void(ByteSource&)>& visit) {
   std::array<char, kBlock> block{};
-  while (archive.read(block.data(), kBlock) == kBlock) {
-    const std::string_view header(block.data(), kBlock);
-    if (!is_archive(header)) {
+  while (const std::size_t count = archive.read(block.data(), kBlock)) {
+    const std::string_view header(block.data(), count);
+    if (header.find_first_not_of('\0') == std::string_view::npos) {
       return;  // blocks of zeros end an archive
+    }
+    if (!is_archive(header)) {
+      refuse(archive.file(),
+             fmt::format("There is no member where the archive should have one (byte {}).", archive.position()));
     }
     const std::int64_t size = size_of(header, archive.file());
     const char type = header[kTypeAt];

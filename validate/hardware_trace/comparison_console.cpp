@@ -54,14 +54,14 @@ void add_differences(Page& page, const Comparison& comparison) {
 }
 
 void add_counts(Page& page, const Comparison& comparison) {
-  const std::vector<std::size_t> widths = {24, 9, 9, 9, 9, 8, 8};
+  const std::vector<std::size_t> widths = {22, 9, 9, 9, 9, 8, 8};
   page.line();
   page.heading("By class", "per rank and step; trace beside graph");
   page.line(page.paint(table_row({"", "count", "", "bytes", "", "time", ""}, widths), Tone::kFaint));
   const auto bytes = [](double value) { return value > 0 ? report::decimal_bytes(value) : "-"; };
   const auto seconds = [](double value) { return value > 0 ? report::seconds(value) : "-"; };
   for (const CountRow& row : comparison.counts) {
-    page.line(table_row({fmt::format("  {}", report::truncate(row.kind, 22)), number_or_dash(row.in_trace),
+    page.line(table_row({fmt::format("  {}", report::truncate(row.kind, 20)), number_or_dash(row.in_trace),
                          number_or_dash(row.in_graph), bytes(row.trace_bytes), bytes(row.graph_bytes),
                          seconds(row.trace_s), seconds(row.graph_s)},
                         widths));

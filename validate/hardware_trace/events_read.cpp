@@ -252,8 +252,9 @@ void Reader::check(const RankTrace& trace) const {
   const bool timeline = trace.format == Format::kTimeline;
   const auto within = [](std::int32_t index, std::size_t size) { return index < 0 || std::cmp_less(index, size); };
   for (const Event& event : trace.events) {
+    const bool described = event.kind != EventClass::kCommunication || event.detail >= 0;
     const bool fits =
-        within(event.detail, trace.communications.size()) &&
+        described && event.name != kNoName && within(event.detail, trace.communications.size()) &&
         within(event.action, timeline ? trace.operations.size() : trace.actions.size()) &&
         within(event.step, trace.steps.size()) &&
         (!timeline || (event.stream >= 0 && event.action >= 0 && std::cmp_less(event.stream, trace.streams.size())));
