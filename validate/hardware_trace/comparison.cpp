@@ -14,7 +14,7 @@
 #include "validate/hardware_trace/byte_source.hpp"
 #include "validate/hardware_trace/clocks.hpp"
 #include "validate/hardware_trace/matching.hpp"
-#include "validate/validate.hpp"
+#include "validate/prepare.hpp"
 
 namespace lamina::validate::hardware_trace {
 namespace {
