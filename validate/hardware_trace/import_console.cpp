@@ -59,7 +59,7 @@ void add_head(Page& page, const ImportReport& report) {
   std::string text = fmt::format("{} records, {} events on devices", report::whole(static_cast<double>(records)),
                                  report::whole(static_cast<double>(events)));
   if (first.steps > 0) {
-    text += fmt::format(", {} steps of {}", first.steps, report::seconds(first.step_s));
+    text += fmt::format(", {} step{} of {}", first.steps, first.steps == 1 ? "" : "s", report::seconds(first.step_s));
   }
   if (actions > 0) {
     text += fmt::format(", {} pipeline actions", report::whole(static_cast<double>(actions)));
@@ -185,8 +185,8 @@ void add_coverage(Page& page, const ImportReport& report) {
 }
 
 void add_clocks(Page& page, const ImportReport& report) {
-  if (report.ranks.size() < 2) {
-    return;
+  if (report.ranks.size() < 2 || report.ranks.front().format == Format::kTimeline) {
+    return;  // a timeline of Lamina has one clock, and no waiting in its spans
   }
   std::int64_t corrected = 0;
   std::int64_t apart = 0;
