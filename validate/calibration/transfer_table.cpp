@@ -268,7 +268,7 @@ void TableReader::read_named_rates() {
   while (rows_.next()) {
     const std::string name = word(column("file"));
     TransferSet& set = set_for(stated_collective(), stated_.ranks,
-                               stated_.nodes > 0 ? stated_.nodes : nodes_of_name(name), {{"file", name}});
+                               stated_.nodes > 0 ? stated_.nodes : nodes_of_name(name), {{"log", name}});
     set.rates.push_back(positive(column("busbw_Gbps_median"), kGiga / kBitsPerByte, "a bus bandwidth in Gbit/s"));
     set.notes.push_back(
         fmt::format("One size only: {}.", size_text(positive(column("data_GB"), kGiga, "a size in GB"))));

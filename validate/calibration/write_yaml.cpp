@@ -27,8 +27,12 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-/// Nine digits; nothing for what was not measured.
+/// Whole numbers exactly, others with nine digits; nothing for what was not measured.
 std::string plain(double value) {
+  constexpr double kLargestExact = 9007199254740992.0;  // 2^53
+  if (std::floor(value) == value && std::abs(value) < kLargestExact) {
+    return fmt::format("{:.0f}", value);
+  }
   return std::isfinite(value) ? fmt::format("{:.9g}", value) : "";
 }
 
