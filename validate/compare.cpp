@@ -216,7 +216,8 @@ void check(const deployment::Deployment& deployment, const std::vector<Execution
 }  // namespace
 
 report::Validation compare(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
-                           const std::vector<Execution>& executions, const replay::Options& options) {
+                           const std::vector<Execution>& executions, const replay::Options& options,
+                           Timelines* timelines) {
   check(deployment, executions);
   report::Validation result;
   result.ranks = static_cast<int>(deployment.ranks.size());
@@ -253,6 +254,9 @@ report::Validation compare(const graph::OperationGraph& graph, const deployment:
   result.predicted_peak_bytes = peak_bytes(metrics::Step(graph, deployment, predicted));
   result.measured_peak_bytes = peak_bytes(metrics::Step(graph, deployment, measured));
   list_reorderings(graph, deployment, predicted, measured, result);
+  if (timelines != nullptr) {
+    *timelines = {predicted, measured};
+  }
   return result;
 }
 

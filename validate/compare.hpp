@@ -10,14 +10,22 @@
 
 namespace lamina::validate {
 
+/// A step twice.
+struct Timelines {
+  timeline::Timeline predicted;
+  timeline::Timeline measured;
+};
+
 /// Three comparisons of the same step, never one: the model's prediction with the execution; a replay with the
 /// execution's own kernel durations, which leaves only the structure to be wrong (order, dependencies, communication);
 /// and durations by kind of operation, which show where kernels in place differ from kernels alone.
 ///
 /// `executions`: at least one, of the whole `deployment`, whose spans have a common clock. `options` are those of the
 /// prediction. Name, file and backend are left to the caller.
+/// @param timelines where the prediction and the median repeat go, if anywhere
 /// @throws InternalError when an execution does not fit graph and deployment
 [[nodiscard]] report::Validation compare(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
-                                         const std::vector<Execution>& executions, const replay::Options& options);
+                                         const std::vector<Execution>& executions, const replay::Options& options,
+                                         Timelines* timelines = nullptr);
 
 }  // namespace lamina::validate

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/report/perfetto.hpp"
 #include "validate/compare.hpp"
 #include "validate/execute.hpp"
 #include "validate/prepare.hpp"
@@ -11,8 +12,9 @@
 
 namespace lamina::validate {
 
-tl::expected<report::Validation, error::Infeasible> validate_virtual(const scenario::Scenario& scenario,
-                                                                     const pipeline::Catalogs& catalogs, int repeats) {
+tl::expected<Validated, error::Infeasible> validate_virtual(const scenario::Scenario& scenario,
+                                                                     const pipeline::Catalogs& catalogs, int repeats,
+                                                            bool perfetto) {
   if (scenario.simulation.collective_form == scenario::CollectiveForm::kMessage) {
     return tl::unexpected(error::Infeasible{"Virtual devices run collectives in fluid form only."});
   }
@@ -26,7 +28,9 @@ tl::expected<report::Validation, error::Infeasible> validate_virtual(const scena
   for (int repeat = 0; repeat < repeats; ++repeat) {
     executions.push_back(execute(prepared.graph, deployment, order, *backend));
   }
-  report::Validation result = compare(prepared.graph, deployment, executions, options);
+  Timelines timelines;
+  Validated validated{compare(prepared.graph, deployment, executions, options, &timelines), {}};
+  report::Validation& result = validated.report;
   result.name = scenario.name;
   result.backend = "virtual";
   constexpr double kEqual = 1e-6;
@@ -36,7 +40,11 @@ tl::expected<report::Validation, error::Infeasible> validate_virtual(const scena
             ? "Virtual devices know neither contention nor communication_slowdown; the replay does."
             : "Virtual devices know no contention, the replay does: transfers of this layout meet on links.");
   }
-  return result;
+  if (perfetto) {
+    validated.perfetto =
+        report::to_perfetto(prepared.graph, deployment, timelines.predicted, timelines.measured, scenario.name);
+  }
+  return validated;
 }
 
 }  // namespace lamina::validate

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include <tl/expected.hpp>
 
 #include "sim/error/error.hpp"
@@ -9,12 +11,17 @@
 
 namespace lamina::validate {
 
+struct Validated {
+  report::Validation report;
+  std::string perfetto;  ///< prediction and execution above each other; empty unless asked for
+};
+
 /// Executes the scenario's graph on virtual devices, `repeats` (>= 1) times, and compares it with its replay. The
 /// network of virtual devices knows no contention: where transfers meet, the replay is slower, and a warning says so.
 /// @return Infeasible as pipeline::prepare; for layouts of too many operations, and for collectives in message
 /// form
-[[nodiscard]] tl::expected<report::Validation, error::Infeasible> validate_virtual(const scenario::Scenario& scenario,
+[[nodiscard]] tl::expected<Validated, error::Infeasible> validate_virtual(const scenario::Scenario& scenario,
                                                                                    const pipeline::Catalogs& catalogs,
-                                                                                   int repeats);
+                                                                                   int repeats, bool perfetto = false);
 
 }  // namespace lamina::validate

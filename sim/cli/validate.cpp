@@ -92,25 +92,32 @@ ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptio
   return ExitCode::kDone;
 }
 
-tl::expected<report::Validation, error::Infeasible> execute(const scenario::Scenario& scenario,
+tl::expected<validate::Validated, error::Infeasible> execute(const scenario::Scenario& scenario,
                                                             const ValidateOptions& options, const Tools& tools) {
   if (options.backend == "virtual") {
-    return validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats));
+    return validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats),
+                                      !options.output_folder.empty());
   }
   validate::cpu::Settings settings;
   settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
   settings.wires = options.transport == "tcp" ? validate::cpu::Wires::kLoopback : validate::cpu::Wires::kSharedMemory;
+  settings.perfetto = !options.output_folder.empty();
   return validate::cpu::validate_cpu(scenario, tools.catalogs, settings);
 }
 
 ExitCode execute_clocks(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
                         Session& session) {
-  auto validation = execute(scenario, options, tools);
-  if (!validation) {
-    return refuse(validation.error(), options, session);
+  auto validated = execute(scenario, options, tools);
+  if (!validated) {
+    return refuse(validated.error(), options, session);
   }
+  report::Validation* validation = &validated->report;
   validation->file = options.input;
   write_results(*validation, options, session);
+  if (!options.output_folder.empty()) {
+    write_files(options.output_folder, {{"validation.perfetto-trace", validated->perfetto}});
+    spdlog::info("wrote {}/validation.perfetto-trace", options.output_folder);
+  }
   const double tolerance = options.tolerance_percent / 100;
   if (tolerance > 0 && std::abs(validation->error()) > tolerance) {
     print_error("outside tolerance",
@@ -175,8 +182,9 @@ Command add_validate(CLI::App& root) {
       ->capture_default_str();
   parser
       ->add_option("-o,--output", options->output_folder,
-                   "Also write validation.json and validation.txt into\n"
-                   "this folder")
+                   "Also write validation.json, validation.txt and, of\n"
+                   "steps with times, a Perfetto trace with both\n"
+                   "timelines into this folder")
       ->type_name("DIR");
   parser->footer(kExamples);
   return {parser, [options](Session& session) { return validate_file(*options, session); }};

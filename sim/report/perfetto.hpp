@@ -14,4 +14,10 @@ namespace lamina::report {
 [[nodiscard]] std::string to_perfetto(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                                       const timeline::Timeline& timeline, const std::string& name);
 
+/// The same step twice: under each shown rank of the prediction stands what that rank measured, as a process of its
+/// own. Without links: nobody measured them.
+[[nodiscard]] std::string to_perfetto(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
+                                      const timeline::Timeline& predicted, const timeline::Timeline& measured,
+                                      const std::string& name);
+
 }  // namespace lamina::report

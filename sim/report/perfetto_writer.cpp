@@ -25,6 +25,8 @@ struct Recording {
   const graph::OperationGraph& graph;
   const deployment::Deployment& deployment;
   const timeline::Timeline& timeline;
+  std::string label;             ///< in front of the names of processes
+  std::uint64_t first_flow = 1;  ///< number of the first arrow
 
   [[nodiscard]] const graph::Program& program_of(std::size_t rank) const {
     return graph.programs[static_cast<std::size_t>(deployment.ranks[rank].program)];
@@ -93,7 +95,7 @@ void sort_into_streams(const Recording& recording, Shown& shown) {
 
 std::string title_of(const Recording& recording, const Shown& shown) {
   const deployment::Rank& rank = recording.deployment.ranks[shown.rank];
-  std::string title = fmt::format("pipeline rank {}", rank.program);
+  std::string title = fmt::format("{}pipeline rank {}", recording.label, rank.program);
   if (shown.devices == 1) {
     title += fmt::format(" (data {}, tensor {})", rank.data, rank.tensor);
   } else {
@@ -128,7 +130,7 @@ std::uint64_t flow_number(const Recording& recording, std::size_t rank, std::uin
   const auto channel = static_cast<std::size_t>(from.channels.at(message.channel));
   const bool sends = message.kind == graph::OperationKind::kSend;
   const auto sender = static_cast<std::uint64_t>(recording.deployment.channels.at(channel).sender);
-  return sender * recording.graph.size() + (sends ? vertex : recording.graph.partner.at(vertex)) + 1;
+  return sender * recording.graph.size() + (sends ? vertex : recording.graph.partner.at(vertex)) + recording.first_flow;
 }
 
 bool has_arrow(const Recording& recording, const std::vector<bool>& is_shown, std::size_t rank,
@@ -226,7 +228,7 @@ void write_links(const Recording& recording, const std::string& name, PacketWrit
 
 std::string to_perfetto(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                         const timeline::Timeline& timeline, const std::string& name) {
-  const Recording recording{graph, deployment, timeline};
+  const Recording recording{graph, deployment, timeline, ""};
   check(recording);
   std::string trace;
   PacketWriter writer(trace);
@@ -243,6 +245,28 @@ std::string to_perfetto(const graph::OperationGraph& graph, const deployment::De
   }
   write_slices(recording, shown, writer);
   write_links(recording, name, writer);
+  return trace;
+}
+
+std::string to_perfetto(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
+                        const timeline::Timeline& predicted, const timeline::Timeline& measured,
+                        const std::string& name) {
+  const Recording first{graph, deployment, predicted, "predicted: "};
+  const Recording second{graph, deployment, measured, "measured: ", 1 + deployment.ranks.size() * graph.size()};
+  check(first);
+  check(second);
+  std::string trace;
+  PacketWriter writer(trace);
+  std::vector<Shown> shown = choose_ranks(second);
+  std::vector<Shown> of_prediction = shown;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    sort_into_streams(first, of_prediction[i]);
+    declare(first, of_prediction[i], name, writer);
+    sort_into_streams(second, shown[i]);
+    declare(second, shown[i], name, writer);
+  }
+  write_slices(first, of_prediction, writer);
+  write_slices(second, shown, writer);
   return trace;
 }
 

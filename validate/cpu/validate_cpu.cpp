@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include "sim/report/perfetto.hpp"
 #include "validate/compare.hpp"
 #include "validate/cpu/calibration.hpp"
 #include "validate/cpu/cpu_backend.hpp"
@@ -133,7 +134,7 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
 
 }  // namespace
 
-tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
+tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
                                                                  const pipeline::Catalogs& catalogs,
                                                                  const Settings& settings) {
   using scenario::DataType;
@@ -197,11 +198,17 @@ tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario:
   options.transport = scenario::Transport::kSimgrid;
   options.communication_slowdown = calibrated.slowdown;
   options.compute_durations = &calibrated.durations;
-  report::Validation result = compare(graph, calibrated.deployment, executions, options);
+  Timelines timelines;
+  Validated validated{compare(graph, calibrated.deployment, executions, options, &timelines), {}};
+  report::Validation& result = validated.report;
   result.name = scenario.name;
   result.backend = settings.wires == Wires::kSharedMemory ? "cpu, shared memory" : "cpu, TCP on loopback";
   add_conditions(calibrations, calibrated, executions, result);
-  return result;
+  if (settings.perfetto) {
+    validated.perfetto =
+        report::to_perfetto(graph, calibrated.deployment, timelines.predicted, timelines.measured, scenario.name);
+  }
+  return validated;
 }
 
 }  // namespace lamina::validate::cpu

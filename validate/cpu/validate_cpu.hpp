@@ -4,8 +4,8 @@
 
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
-#include "sim/report/validation.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "validate/validate.hpp"
 
 namespace lamina::validate::cpu {
 
@@ -18,6 +18,7 @@ struct Settings {
   int repeats = 5;
   int warm_up = 2;
   Wires wires = Wires::kSharedMemory;
+  bool perfetto = false;
 };
 
 /// More ranks than that are not put on one machine.
@@ -28,7 +29,7 @@ inline constexpr int kMostRanks = 64;
 /// @return Infeasible as validate_virtual, for a custom model (it has no kernels), and for data types that cores do not
 /// multiply
 /// @throws EnvironmentError when a rank fails, or the machine lacks library or memory
-[[nodiscard]] tl::expected<report::Validation, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
+[[nodiscard]] tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
                                                                                const pipeline::Catalogs& catalogs,
                                                                                const Settings& settings);
 
