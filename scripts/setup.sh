@@ -6,7 +6,7 @@ lamina_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lamina_packages=(
   g++ cmake ninja-build pkg-config git
   libsimgrid-dev libboost-graph-dev libspdlog-dev libfmt-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
-  libexpected-dev libprotobuf-dev protobuf-compiler zlib1g-dev rapidjson-dev libsqlite3-dev libdnnl-dev
+  libexpected-dev libprotobuf-dev protobuf-compiler zlib1g-dev rapidjson-dev libsqlite3-dev libdnnl-dev iproute2
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -93,14 +94,17 @@ ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptio
 }
 
 tl::expected<validate::Validated, error::Infeasible> execute(const scenario::Scenario& scenario,
-                                                            const ValidateOptions& options, const Tools& tools) {
+                                                             const ValidateOptions& options, const Tools& tools) {
   if (options.backend == "virtual") {
     return validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats),
                                       !options.output_folder.empty());
   }
   validate::cpu::Settings settings;
   settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
-  settings.wires = options.transport == "tcp" ? validate::cpu::Wires::kLoopback : validate::cpu::Wires::kSharedMemory;
+  const std::map<std::string, validate::cpu::Wires> wires = {{"memory", validate::cpu::Wires::kSharedMemory},
+                                                             {"tcp", validate::cpu::Wires::kLoopback},
+                                                             {"ethernet", validate::cpu::Wires::kNamespaces}};
+  settings.wires = wires.at(options.transport);
   settings.perfetto = !options.output_folder.empty();
   return validate::cpu::validate_cpu(scenario, tools.catalogs, settings);
 }
@@ -166,9 +170,11 @@ Command add_validate(CLI::App& root) {
   parser
       ->add_option("--transport", options->transport,
                    "cpu: memory (shared, at the pace of the scenario's\n"
-                   "links) or tcp (loopback, as fast as it is)")
+                   "links), tcp (loopback, as fast as it is) or\n"
+                   "ethernet (TCP between network namespaces, ports\n"
+                   "kept to the scenario's rate)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"memory", "tcp"}).description(""))
+      ->check(CLI::IsMember({"memory", "tcp", "ethernet"}).description(""))
       ->capture_default_str();
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
       ->type_name("PERCENT")

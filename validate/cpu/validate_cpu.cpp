@@ -19,7 +19,7 @@
 #include "validate/execute.hpp"
 #include "validate/plugins.hpp"
 #include "validate/prepare.hpp"
-#include "validate/ranks/launch.hpp"
+#include "validate/ranks/network.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
@@ -73,6 +73,15 @@ EngineSetup engine_setup(const Job& job, std::int32_t rank) {
   return setup;
 }
 
+int node_of(const Job& job, std::int32_t rank) {
+  const auto device = static_cast<std::size_t>(job.executable.deployment.ranks[static_cast<std::size_t>(rank)].device);
+  return job.executable.prepared.fabric.devices[device].node;
+}
+
+std::string address_of(const Job& job, std::int32_t rank) {
+  return job.settings.wires == Wires::kNamespaces ? ranks::address_of_node(node_of(job, rank)) : "127.0.0.1";
+}
+
 /// From a rank's first to its last word.
 void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   const std::vector<int> cores = own_cores();
@@ -82,9 +91,10 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   const Plugin plugin("onednn");
   const std::unique_ptr<KernelEngine> engine(
       plugin.entry<MakeKernelEngine>("lamina_make_kernel_engine")(engine_setup(job, rank)));
-  const std::unique_ptr<Transport> transport = job.settings.wires == Wires::kSharedMemory
-                                                   ? job.memory->attach()
-                                                   : connect_sockets(job.plan.pipes, rank, "127.0.0.1", control);
+  const std::unique_ptr<Transport> transport =
+      job.settings.wires == Wires::kSharedMemory
+          ? job.memory->attach()
+          : connect_sockets(job.plan.pipes, rank, address_of(job, rank), control);
   const Executable& executable = job.executable;
   const Machine machine{
       executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *job.memory, control};
@@ -96,6 +106,32 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
       control.report(pack(execution, rank));
     }
   }
+}
+
+std::unique_ptr<ranks::Coordinator> start_ranks(const Job& job) {
+  const int count = job.scenario.strategy.ranks();
+  const ranks::RankBody body = [&job](int rank, ranks::Control& control) { be_rank(job, rank, control); };
+  if (job.settings.wires != Wires::kNamespaces) {
+    return ranks::launch(count, body);
+  }
+  ranks::ShapedNetwork network;
+  network.bytes_per_s = job.scenario.cluster.network.bandwidth.value();
+  for (int rank = 0; rank < count; ++rank) {
+    network.node_of_rank.push_back(node_of(job, rank));
+  }
+  return ranks::launch_in_network(count, network, body);
+}
+
+const char* name_of(Wires wires) {
+  switch (wires) {
+    case Wires::kSharedMemory:
+      return "cpu, shared memory";
+    case Wires::kLoopback:
+      return "cpu, TCP on loopback";
+    case Wires::kNamespaces:
+      return "cpu, TCP over shaped ports";
+  }
+  return "cpu";
 }
 
 std::string unit_free(double share) {
@@ -135,8 +171,7 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
 }  // namespace
 
 tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
-                                                                 const pipeline::Catalogs& catalogs,
-                                                                 const Settings& settings) {
+                                                        const pipeline::Catalogs& catalogs, const Settings& settings) {
   using scenario::DataType;
   if (scenario.model.custom) {
     return tl::unexpected(
@@ -164,8 +199,7 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   job.calls = kernel_calls(graph, executable->prepared.work, scenario.strategy);
   job.memory = std::make_unique<SharedMemory>(job.plan.pipes, executable->deployment);
 
-  const auto ranks =
-      ranks::launch(scenario.strategy.ranks(), [&](int rank, ranks::Control& control) { be_rank(job, rank, control); });
+  const std::unique_ptr<ranks::Coordinator> ranks = start_ranks(job);
   ranks->greet(kPatience);
   std::vector<RankCalibration> calibrations;
   Calibrated calibrated;
@@ -202,7 +236,7 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   Validated validated{compare(graph, calibrated.deployment, executions, options, &timelines), {}};
   report::Validation& result = validated.report;
   result.name = scenario.name;
-  result.backend = settings.wires == Wires::kSharedMemory ? "cpu, shared memory" : "cpu, TCP on loopback";
+  result.backend = name_of(settings.wires);
   add_conditions(calibrations, calibrated, executions, result);
   if (settings.perfetto) {
     validated.perfetto =

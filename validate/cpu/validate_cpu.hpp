@@ -12,6 +12,7 @@ namespace lamina::validate::cpu {
 enum class Wires {
   kSharedMemory,  ///< at the pace of the scenario's links
   kLoopback,      ///< TCP on this machine, as fast as it is
+  kNamespaces,    ///< TCP between network namespaces whose ports keep the rate of the scenario's
 };
 
 struct Settings {
@@ -30,7 +31,7 @@ inline constexpr int kMostRanks = 64;
 /// multiply
 /// @throws EnvironmentError when a rank fails, or the machine lacks library or memory
 [[nodiscard]] tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
-                                                                               const pipeline::Catalogs& catalogs,
-                                                                               const Settings& settings);
+                                                                      const pipeline::Catalogs& catalogs,
+                                                                      const Settings& settings);
 
 }  // namespace lamina::validate::cpu

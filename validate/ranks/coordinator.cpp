@@ -1,5 +1,6 @@
 #include "validate/ranks/coordinator.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -24,8 +25,8 @@ struct Coordinator::Contents {
   std::vector<std::string> of_rank;
 };
 
-Coordinator::Coordinator(std::vector<int> sockets, std::vector<pid_t> processes)
-    : sockets_(std::move(sockets)), processes_(std::move(processes)) {}
+Coordinator::Coordinator(std::vector<int> sockets, std::vector<pid_t> processes, pid_t keeper)
+    : sockets_(std::move(sockets)), processes_(std::move(processes)), keeper_(keeper) {}
 
 Coordinator::~Coordinator() {
   end_all(true);
@@ -41,14 +42,16 @@ void Coordinator::end_all(bool failed) noexcept {
       socket = -1;
     }
   }
-  for (pid_t& process : processes_) {
+  const auto end = [](pid_t& process) {
     if (process > 0) {
       kill(process, SIGKILL);
       while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
       }
       process = -1;
     }
-  }
+  };
+  std::for_each(processes_.begin(), processes_.end(), end);
+  end(keeper_);
 }
 
 /// How a rank's process ended, if it is a child that has.

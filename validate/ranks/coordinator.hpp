@@ -11,8 +11,9 @@ namespace lamina::validate::ranks {
 /// The process that starts ranks, brings them together and tells what became of them. Ends all of them when it goes.
 class Coordinator {
  public:
-  /// Takes over the sockets. [rank]; `processes`: children that are ended and waited for, of any number.
-  Coordinator(std::vector<int> sockets, std::vector<pid_t> processes);
+  /// Takes over the sockets. [rank]; `processes`: [rank] children that are ended and waited for, none where they are no
+  /// children; `keeper`: one more such child, which has started them.
+  Coordinator(std::vector<int> sockets, std::vector<pid_t> processes, pid_t keeper = -1);
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -40,6 +41,7 @@ class Coordinator {
 
   std::vector<int> sockets_;
   std::vector<pid_t> processes_;
+  pid_t keeper_;
 };
 
 }  // namespace lamina::validate::ranks

@@ -13,11 +13,10 @@
 #include <unistd.h>
 
 #include "sim/error/error.hpp"
+#include "validate/ranks/rank_process.hpp"
 
 namespace lamina::validate::ranks {
-namespace {
-
-[[noreturn]] void be_rank(int rank, int socket, const RankBody& body) {
+void be_rank(int rank, int socket, const RankBody& body) {
   try {
     Control control(socket, rank, "", true);
     try {
@@ -35,8 +34,6 @@ namespace {
   }
   _exit(6);
 }
-
-}  // namespace
 
 std::unique_ptr<Coordinator> launch(int count, const RankBody& body) {
   std::vector<int> sockets;

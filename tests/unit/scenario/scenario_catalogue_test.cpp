@@ -182,8 +182,8 @@ TEST(Catalogue, EveryEntryLoadsAndHasASummaryAndASource) {
     }
   }
   EXPECT_EQ(seen["model"], 16);
-  EXPECT_EQ(seen["accelerator"], 7);
-  EXPECT_EQ(seen["node"], 9);
+  EXPECT_EQ(seen["accelerator"], 8);
+  EXPECT_EQ(seen["node"], 10);
   EXPECT_EQ(seen["device_link"], 8);
   EXPECT_EQ(seen["host_path"], 7);
   EXPECT_GE(seen["network"], 10);
