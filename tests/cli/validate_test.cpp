@@ -31,6 +31,17 @@ TEST(Validate, ShowsThreeComparisons) {
                                  HasSubstr("By kind of operation"), HasSubstr("3 repeats")));
 }
 
+TEST(Validate, WritesReportsAndBothTimelines) {
+  const TemporaryFolder folder;
+  const std::filesystem::path output = folder.path() / "out";
+  const Outcome outcome = lamina({"validate", folder.file("small.yaml", small_scenario()), "-o", output.string()});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(output / "validation.json")).at("schema"), "lamina.validation/1");
+  EXPECT_EQ(read_file(output / "validation.txt"), outcome.out);
+  const std::string trace = read_file(output / "validation.perfetto-trace");
+  EXPECT_THAT(trace, AllOf(HasSubstr("predicted: pipeline rank 0"), HasSubstr("measured: pipeline rank 0")));
+}
+
 TEST(Validate, VirtualDevicesAreThoseOfTheReplayWithoutContention) {
   const Outcome outcome =
       validate(small_scenario(), {"--format", "json", "--set", "simulation.transport=no_contention"});

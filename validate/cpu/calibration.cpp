@@ -186,12 +186,8 @@ class Calibrator {
     }
     messages.join();
     if (times.size() > 2) {
-      times.pop_back();
-      double sum = 0;
-      for (const double time : times) {
-        sum += time;
-      }
-      ratios.push_back(sum / static_cast<double>(times.size()) / result_.list_s[list]);
+      times.pop_back();  // the stream ended in it
+      ratios.push_back(quantile(times, 0.5) / result_.list_s[list]);
     }
   }
 

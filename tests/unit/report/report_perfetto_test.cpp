@@ -162,6 +162,27 @@ void expect_flat_and_monotone(const Trace& trace) {
   }
 }
 
+TEST(PerfettoTrace, PutsAnExecutionUnderItsPrediction) {
+  const Example example = make_example(3);
+  Example slower = example;
+  for (auto& spans : slower.timeline.spans) {
+    for (timeline::Span& span : spans) {
+      span = {2 * span.start, 2 * span.end};
+    }
+  }
+  const Trace trace =
+      decoder::read_trace(to_perfetto(example.graph, example.deployment, example.timeline, slower.timeline, "example"));
+  EXPECT_THAT(trace.processes(),
+              ElementsAre("predicted: pipeline rank 0 (4 devices)", "measured: pipeline rank 0 (4 devices)",
+                          "predicted: pipeline rank 1 (4 devices)", "measured: pipeline rank 1 (4 devices)"));
+  expect_flat_and_monotone(trace);
+  const Track& predicted = trace.track("predicted: pipeline rank 1 (4 devices)", "compute");
+  const Track& measured = trace.track("measured: pipeline rank 1 (4 devices)", "compute");
+  EXPECT_EQ(names_of(predicted), names_of(measured));
+  EXPECT_NEAR(static_cast<double>(measured.events.back().time_ns),
+              2 * static_cast<double>(predicted.events.back().time_ns), 2);
+}
+
 TEST(PerfettoTrace, HasAProcessPerRoleAndATrackPerStream) {
   const Trace trace = trace_of(make_example(3));
   EXPECT_THAT(trace.processes(), ElementsAre("pipeline rank 0 (4 devices)", "pipeline rank 1 (4 devices)"));
