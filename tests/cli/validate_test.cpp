@@ -183,6 +183,17 @@ TEST(ValidateOnCores, RefusesWhatCoresCannotRun) {
   }
 }
 
+TEST(ValidateOnCores, RefusesAModelThatDoesNotFitIntoTheMachine) {
+  if (!has_onednn()) {
+    GTEST_SKIP() << "built without oneDNN";
+  }
+  const Outcome outcome = lamina({"validate", two_cores(), "--backend", "cpu", "--set", "model.hidden=65536", "--set",
+                                  "model.heads=512", "--set", "model.head_size=128", "--set",
+                                  "model.feed_forward=262144", "--set", "simulation.enforce_memory=false"});
+  EXPECT_EQ(outcome.code, 6) << outcome.out;
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("rank "), HasSubstr("MB of memory")));
+}
+
 TEST(ValidateOnCores, SaysWhereThePlugInIsMissing) {
   const TemporaryFolder folder;
   Invocation invocation;

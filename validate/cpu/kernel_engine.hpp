@@ -15,6 +15,7 @@ struct EngineSetup {
   int units = 1;          ///< layers of the rank: each has weights and gradients of its own
   int micro_batches = 1;  ///< each has activations of its own
   bool half = true;       ///< bf16 products, else float32; gradients are accumulated in float32 in either case
+  double most_bytes = 0;  ///< that it may take; 0: as much as it needs
 };
 
 /// Runs lists of kernels on the calling thread, on memory of its own that holds random numbers, never zeros.
@@ -32,7 +33,8 @@ class KernelEngine {
 };
 
 /// Entry point `lamina_make_kernel_engine`. The caller owns the result.
-/// @throws std::bad_alloc; std::runtime_error for data types the library cannot multiply here
+/// @throws std::bad_alloc; std::runtime_error for data types the library cannot multiply here, and when it would take
+/// more memory than it may
 using MakeKernelEngine = KernelEngine*(const EngineSetup&);
 
 }  // namespace lamina::validate::cpu

@@ -174,6 +174,15 @@ class OneDnnEngine final : public KernelEngine {
         activations = std::max(activations, of_activations);
       }
     }
+    const double total = std::max(1, setup.units) * static_cast<double>(weights) * (static_cast<double>(element_) + 4) +
+                         std::max(1, setup.micro_batches) * static_cast<double>(activations);
+    if (setup.most_bytes > 0 && total > setup.most_bytes) {
+      constexpr double kMega = 1e6;
+      throw std::runtime_error("its kernels need " + std::to_string(std::lround(total / kMega)) +
+                               " MB of memory, and this machine has " +
+                               std::to_string(std::lround(setup.most_bytes / kMega)) +
+                               " MB for each rank; take a smaller model or fewer micro-batches");
+    }
     for (int unit = 0; unit < std::max(1, setup.units); ++unit) {
       weights_.emplace_back(weights * element_, half_);
       gradients_.emplace_back(weights * sizeof(float), false);

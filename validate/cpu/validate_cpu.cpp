@@ -39,6 +39,20 @@ std::vector<int> own_cores() {
   return cores;
 }
 
+/// Bytes that programs may still take, less a fifth for the rest of the machine; 0: not known.
+double free_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word) {
+    if (word == "MemAvailable:") {
+      double kibibytes = 0;
+      file >> kibibytes;
+      return kibibytes * 1024 * 0.8;
+    }
+  }
+  return 0;
+}
+
 void pin(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -69,6 +83,7 @@ EngineSetup engine_setup(const Job& job, std::int32_t rank) {
   }
   setup.units = number_units(job.executable.prepared.graph.programs[program]).count;
   setup.micro_batches = job.scenario.strategy.micro_batches;
+  setup.most_bytes = free_memory() / job.scenario.strategy.ranks();
   setup.half = job.scenario.strategy.precision.compute == scenario::DataType::kBf16;
   return setup;
 }

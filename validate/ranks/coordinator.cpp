@@ -80,6 +80,34 @@ void Coordinator::give_up(std::size_t rank, const std::string& reason) {
   throw error::EnvironmentError(text);
 }
 
+void Coordinator::give_up_on(const std::vector<std::size_t>& ranks, double timeout_s) {
+  std::string text;
+  for (const std::size_t rank : ranks) {
+    text += fmt::format("{}{}", text.empty() ? "rank " : ", ", rank);
+  }
+  end_all(true);
+  throw error::EnvironmentError(fmt::format("{}: no answer for {:.0f} s", text, timeout_s));
+}
+
+/// A rank that says it cannot go on may only have seen the end of another one: that one's end is the reason.
+void Coordinator::blame(std::size_t rank, const std::string& reason) {
+  sleep_until(monotonic_s() + 0.1);
+  for (std::size_t other = 0; other < sockets_.size(); ++other) {
+    pollfd waiting{sockets_[other], POLLIN, 0};
+    if (other == rank || poll(&waiting, 1, 0) <= 0) {
+      continue;
+    }
+    const std::optional<Frame> frame = read_frame(waiting.fd, 1);
+    if (!frame) {
+      give_up(other, fate(other));
+    }
+    if (frame->type == FrameType::kFailed && frame->content.find("was killed") != std::string::npos) {
+      give_up(other, frame->content);
+    }
+  }
+  give_up(rank, reason);
+}
+
 Coordinator::Contents Coordinator::collect(double timeout_s) {
   Contents result;
   std::optional<FrameType> type;
@@ -100,7 +128,7 @@ Coordinator::Contents Coordinator::collect(double timeout_s) {
       continue;
     }
     if (ready <= 0) {
-      give_up(ranks.front(), fmt::format("no answer for {:.0f} s", timeout_s));
+      give_up_on(ranks, timeout_s);
     }
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (waiting[i].revents == 0) {
@@ -111,7 +139,7 @@ Coordinator::Contents Coordinator::collect(double timeout_s) {
         give_up(ranks[i], fate(ranks[i]));
       }
       if (frame->type == FrameType::kFailed) {
-        give_up(ranks[i], frame->content);
+        blame(ranks[i], frame->content);
       }
       if (frame->type != type.value_or(frame->type) || frame->type == FrameType::kAll) {
         give_up(ranks[i], "it is in another place of the run than the others");

@@ -36,6 +36,8 @@ class Coordinator {
   [[nodiscard]] Contents collect(double timeout_s);
   void answer(const Contents& contents);
   [[noreturn]] void give_up(std::size_t rank, const std::string& reason);
+  [[noreturn]] void give_up_on(const std::vector<std::size_t>& ranks, double timeout_s);
+  [[noreturn]] void blame(std::size_t rank, const std::string& reason);
   [[nodiscard]] std::string fate(std::size_t rank);
   void end_all(bool failed) noexcept;
 
