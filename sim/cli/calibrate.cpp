@@ -11,6 +11,7 @@
 #include <spdlog/spdlog.h>
 
 #include "sim/catalog/catalog.hpp"
+#include "sim/cli/calibrate_here.hpp"
 #include "sim/cli/command.hpp"
 #include "sim/cli/output.hpp"
 #include "sim/cli/tools.hpp"
@@ -28,6 +29,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina calibrate --from-nccl-tests a.log b.log --nics-per-node 8 -o mine.yaml
   lamina calibrate --from-gemm-table gemm.csv --select device=sm_90
   lamina calibrate --from-nccl-tests sweep.csv --collective all_reduce --ranks 8
+  lamina calibrate --model gpt3-175b --tensor-parallel 8 -o this.yaml
 
 Other people's measurements become hardware that a scenario can name: a device
 link from a log of one node, a network from several, an accelerator with its
@@ -35,6 +37,10 @@ cost model from a table of matrix products. Reads what nccl-tests and
 rccl-tests print, and CSV tables (docs/calibration.md), also in gzip.
 
   lamina run my.yaml --set hardware=mine.yaml --set cluster.network=mine
+
+Without --from-... it measures the processor cores of this machine: products,
+attention, copies in memory and of files, messages over loopback TCP; needs
+the plug-in onednn. The entries are called this-core.
 
 Every fitted constant names the rows that tuned it; residuals, switches of
 protocol, rows left out and conditions are in the file, and so are the medians
@@ -53,6 +59,7 @@ struct CalibrateOptions {
   std::string output_file;
   std::string format = "console";
   calibration::Options fit;
+  HereOptions here;
 };
 
 /// "KEY=TEXT" each.
@@ -123,10 +130,36 @@ void write_output_file(const CalibrateOptions& options, const calibration::Calib
   spdlog::info("wrote {}", options.output_file);
 }
 
-ExitCode calibrate(const CalibrateOptions& options, Session& session) {
-  if (options.transfers.empty() && options.products.empty()) {
-    throw UsageError("calibrate needs measurements: --from-nccl-tests LOG, --from-gemm-table CSV");
+/// Without files of others, what this machine does.
+calibration::Calibration measured_or_read(const CalibrateOptions& options, const calibration::Options& fit,
+                                          const Tools& tools) {
+  if (!options.transfers.empty() || !options.products.empty()) {
+    return calibration::calibrate({options.transfers.begin(), options.transfers.end()},
+                                  {options.products.begin(), options.products.end()}, fit,
+                                  {tools.catalogue, tools.plugins});
   }
+  calibration::Calibration result = calibrate_here(options.here, fit.name, tools);
+  for (const calibration::Label& condition : fit.conditions) {
+    std::erase_if(result.conditions, [&](const calibration::Label& own) { return own.key == condition.key; });
+    result.conditions.push_back(condition);
+  }
+  return result;
+}
+
+/// Options that say how to read other people's measurements mean nothing here, and the other way round.
+void check_source(const CLI::App& parser, bool here) {
+  const std::vector<std::string> of_files = {"--select", "--collective", "--ranks",       "--nodes", "--nics-per-node",
+                                             "--as",     "--in-place",   "--accelerator", "--peak",  "--dtype"};
+  const std::vector<std::string> of_here = {"--model", "--tensor-parallel", "--seconds", "--scratch"};
+  for (const std::string& option : here ? of_files : of_here) {
+    if (parser.count(option) > 0) {
+      throw UsageError(here ? fmt::format("{} needs measurements: --from-nccl-tests LOG, --from-gemm-table CSV", option)
+                            : fmt::format("{} is about measuring here: without --from-...", option));
+    }
+  }
+}
+
+ExitCode calibrate(const CalibrateOptions& options, Session& session) {
   const calibration::Options fit = fit_options(options);
   if (!options.output_file.empty()) {
     if (!options.output_file.ends_with(".yaml") && !options.output_file.ends_with(".json")) {
@@ -137,9 +170,7 @@ ExitCode calibrate(const CalibrateOptions& options, Session& session) {
     check_output_file(options.output_file, inputs);
   }
   const Tools tools;
-  const calibration::Calibration result =
-      calibration::calibrate({options.transfers.begin(), options.transfers.end()},
-                             {options.products.begin(), options.products.end()}, fit, {tools.catalogue, tools.plugins});
+  const calibration::Calibration result = measured_or_read(options, fit, tools);
   if (!options.output_file.empty()) {
     write_output_file(options, result);
   }
@@ -218,6 +249,7 @@ Command add_calibrate(CLI::App& root) {
   add_sources(*parser, *options);
   add_link_options(*parser, *options);
   add_product_options(*parser, *options);
+  add_here_options(*parser, options->here);
   parser->add_option("--name", options->fit.name, "Name of the entries; default: the file's")->type_name("NAME");
   parser->add_option("--format", options->format, "console, yaml or json")
       ->type_name("FORMAT")
@@ -229,7 +261,10 @@ Command add_calibrate(CLI::App& root) {
                    "as *.json")
       ->type_name("FILE");
   parser->footer(kExamples);
-  return {parser, [options](Session& session) { return calibrate(*options, session); }};
+  return {parser, [options, parser](Session& session) {
+            check_source(*parser, options->transfers.empty() && options->products.empty());
+            return calibrate(*options, session);
+          }};
 }
 
 }  // namespace lamina::cli

@@ -131,7 +131,8 @@ TEST(Calibrate, RefusesArgumentsThatMakeNoSenseWithCodeTwo) {
     EXPECT_EQ(outcome.code, 2) << outcome.err;
     return outcome.err;
   };
-  EXPECT_THAT(lamina({"calibrate"}).err, HasSubstr("--from-nccl-tests LOG"));
+  EXPECT_THAT(lamina({"calibrate", "--ranks", "8"}).err, HasSubstr("--from-nccl-tests LOG"));
+  EXPECT_THAT(refused({"--seconds", "5"}), HasSubstr("--seconds"));
   EXPECT_THAT(refused({"--select", "ranks"}), HasSubstr("KEY=TEXT"));
   EXPECT_THAT(refused({"--condition", "clok=1"}), HasSubstr("did you mean \"clock\"?"));
   EXPECT_THAT(refused({"--collective", "all_to_some"}), HasSubstr("alltoall"));

@@ -81,11 +81,20 @@ struct Entry {
   std::vector<std::string> notes;  ///< what a user must know
 };
 
+/// Measured, and no hardware that a scenario names: attention, the processor time of messages.
+struct Measurement {
+  std::string name;
+  std::string summary;
+  std::vector<std::string> notes;
+  Table table;
+};
+
 struct Calibration {
   std::vector<std::string> sources;  ///< names of the files read, without folders
   std::vector<Label> conditions;     ///< given by the caller, true of all entries
   std::vector<Entry> entries;
-  std::vector<std::string> skipped;  ///< systems of the files that became no entry, with the reason
+  std::vector<std::string> skipped;       ///< systems of the files that became no entry, with the reason
+  std::vector<Measurement> measurements;  ///< of micro-benchmarks only
 };
 
 /// Adds to the rows of `reason`, or a first one.

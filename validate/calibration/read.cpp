@@ -237,6 +237,10 @@ Calibration read_calibration(const std::filesystem::path& file) {
   for (const Tree& entry : items(written, "entries")) {
     calibration.entries.push_back(entry_of(root, entry));
   }
+  for (const Tree& measurement : items(written, "measurements")) {
+    calibration.measurements.push_back(
+        {word(measurement, "name"), word(measurement, "summary"), texts(measurement, "notes"), table_of(measurement)});
+  }
   return calibration;
 }
 

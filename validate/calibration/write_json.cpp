@@ -85,6 +85,16 @@ std::string to_json(const Calibration& calibration) {
                {"conditions", object_of(calibration.conditions)},
                {"skipped", calibration.skipped},
                {"entries", std::move(entries)}};
+  if (!calibration.measurements.empty()) {
+    Json measurements = Json::array();
+    for (const Measurement& measurement : calibration.measurements) {
+      measurements.push_back({{"name", measurement.name},
+                              {"summary", measurement.summary},
+                              {"notes", measurement.notes},
+                              {"table", table_of(measurement.table)}});
+    }
+    root["measurements"] = std::move(measurements);
+  }
   return report::document(root);
 }
 

@@ -132,6 +132,15 @@ void append_origin(std::string& text, const Entry& entry) {
   append_table(text, entry.table);
 }
 
+void append_measurements(std::string& text, const std::vector<Measurement>& measurements) {
+  text += measurements.empty() ? "" : "  measurements:\n";
+  for (const Measurement& measurement : measurements) {
+    text += fmt::format("    - name: {}\n      summary: {}\n", measurement.name, quoted(measurement.summary));
+    append_list(text, "      ", "notes", measurement.notes);
+    append_table(text, measurement.table);
+  }
+}
+
 }  // namespace
 
 std::string to_yaml(const Calibration& calibration) {
@@ -154,6 +163,7 @@ std::string to_yaml(const Calibration& calibration) {
   for (const Entry& entry : calibration.entries) {
     append_origin(text, entry);
   }
+  append_measurements(text, calibration.measurements);
   return text;
 }
 
