@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "sim/report/step_check.hpp"
 #include "sim/report/validation.hpp"
 #include "validate/cpu/validate_cpu.hpp"
+#include "validate/cuda/validate_cuda.hpp"
 #include "validate/numeric/check.hpp"
 
 namespace lamina::cli {
@@ -32,6 +34,8 @@ constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
   lamina validate my.yaml --backend numeric      does my schedule train?
   lamina validate my.yaml --backend cpu          real kernels and messages
+  lamina validate my.yaml --backend cuda         the same on GPUs
+  torchrun --nproc-per-node 8 --no-python lamina validate my.yaml --backend cuda
   lamina validate my.yaml --format json
 
 The graph that "run" replays is executed, operation by operation, and compared
@@ -44,6 +48,8 @@ Back ends:
            updated weights must be those of one device, whatever the schedule
   cpu      a process per rank on the cores of this machine: kernels of the
            model's shapes, messages, rings, copies; calibrated before
+  cuda     GPUs: cuBLASLt, own kernels, NCCL, pinned copies; a process per GPU,
+           or all ranks on one GPU with the scenario's links emulated
 
 Exit codes: 0 done, 2 command line, 3 scenario invalid, 4 cannot run,
 5 outside --tolerance or not the same step, 6 environment.)";
@@ -57,6 +63,8 @@ struct ValidateOptions {
   std::string output_folder;
   double tolerance_percent = 0;
   int repeats = 0;  ///< 0: as the back end does by default
+  bool plain_copies = false;
+  bool hold_compute = false;
 };
 
 template <class Document>
@@ -93,11 +101,21 @@ ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptio
   return ExitCode::kDone;
 }
 
-tl::expected<validate::Validated, error::Infeasible> execute(const scenario::Scenario& scenario,
-                                                             const ValidateOptions& options, const Tools& tools) {
+/// Nothing in a process whose results another one prints.
+tl::expected<std::optional<validate::Validated>, error::Infeasible> execute(const scenario::Scenario& scenario,
+                                                                            const ValidateOptions& options,
+                                                                            const Tools& tools) {
   if (options.backend == "virtual") {
     return validate::validate_virtual(scenario, tools.catalogs, std::max(1, options.repeats),
                                       !options.output_folder.empty());
+  }
+  if (options.backend == "cuda") {
+    validate::cuda::Settings settings;
+    settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
+    settings.emulate_links = !options.plain_copies;
+    settings.hold_compute = options.hold_compute;
+    settings.perfetto = !options.output_folder.empty();
+    return validate::cuda::validate_cuda(scenario, tools.catalogs, settings);
   }
   validate::cpu::Settings settings;
   settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
@@ -111,9 +129,13 @@ tl::expected<validate::Validated, error::Infeasible> execute(const scenario::Sce
 
 ExitCode execute_clocks(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
                         Session& session) {
-  auto validated = execute(scenario, options, tools);
+  auto result = execute(scenario, options, tools);
+  if (!result) {
+    return refuse(result.error(), options, session);
+  }
+  std::optional<validate::Validated>& validated = *result;
   if (!validated) {
-    return refuse(validated.error(), options, session);
+    return ExitCode::kDone;
   }
   report::Validation* validation = &validated->report;
   validation->file = options.input;
@@ -157,14 +179,15 @@ Command add_validate(CLI::App& root) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* parser = root.add_subcommand("validate", "Execute a scenario's operations and compare");
   parser->add_option("FILE", options->input, "Scenario file")->required()->type_name("");
-  parser->add_option("--backend", options->backend, "virtual, numeric or cpu")
+  parser->add_option("--backend", options->backend, "virtual, numeric, cpu or cuda")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"virtual", "numeric", "cpu"}).description(""))
+      ->check(CLI::IsMember({"virtual", "numeric", "cpu", "cuda"}).description(""))
       ->capture_default_str();
   parser
       ->add_option("--repeat", options->repeats,
                    "Executions: medians of times, or for numeric\n"
-                   "orders of launching; default: 1, numeric 3, cpu 5")
+                   "orders of launching; default: 1, numeric 3, cpu and\n"
+                   "cuda 5")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
   parser
@@ -176,6 +199,12 @@ Command add_validate(CLI::App& root) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"memory", "tcp", "ethernet"}).description(""))
       ->capture_default_str();
+  parser->add_flag("--plain-copies", options->plain_copies,
+                   "cuda: messages between ranks of one GPU are copies,\n"
+                   "not held to the pace of the scenario's links");
+  parser->add_flag("--hold-compute", options->hold_compute,
+                   "cuda: compute only waits as long as the model says;\n"
+                   "ranks of one GPU then do not slow each other");
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
       ->type_name("PERCENT")
       ->check(number_range(1e-9, 1000));
