@@ -186,8 +186,8 @@ Command add_validate(CLI::App& root) {
   parser
       ->add_option("--repeat", options->repeats,
                    "Executions: medians of times, or for numeric\n"
-                   "orders of launching; default: 1, numeric 3, cpu and\n"
-                   "cuda 5")
+                   "orders of launching; default: 1, numeric 3, cpu\n"
+                   "and cuda 5")
       ->type_name("N")
       ->check(CLI::Range(1, 1000).description(""));
   parser
@@ -200,11 +200,11 @@ Command add_validate(CLI::App& root) {
       ->check(CLI::IsMember({"memory", "tcp", "ethernet"}).description(""))
       ->capture_default_str();
   parser->add_flag("--plain-copies", options->plain_copies,
-                   "cuda: messages between ranks of one GPU are copies,\n"
-                   "not held to the pace of the scenario's links");
+                   "cuda: messages within one GPU are plain copies, not\n"
+                   "held to the pace of the scenario's links");
   parser->add_flag("--hold-compute", options->hold_compute,
-                   "cuda: compute only waits as long as the model says;\n"
-                   "ranks of one GPU then do not slow each other");
+                   "cuda: compute only waits, as long as the model\n"
+                   "says; ranks of one GPU do not slow each other");
   parser->add_option("--tolerance", options->tolerance_percent, "Percent by which the predicted step may be off")
       ->type_name("PERCENT")
       ->check(number_range(1e-9, 1000));

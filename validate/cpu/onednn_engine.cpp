@@ -265,7 +265,7 @@ class OneDnnEngine final : public KernelEngine {
         continue;
       }
       if (kernel.kind == KernelKind::kMemoryBound) {
-        activations = std::max(activations, static_cast<std::size_t>(kernel.bytes.value() / 2));
+        activations = std::max(activations, static_cast<std::size_t>(kernel.bytes.value()));
         continue;
       }
       const std::size_t a = elements(kernel.m, kernel.k);
@@ -347,7 +347,8 @@ class OneDnnEngine final : public KernelEngine {
   void stream(double bytes, Place& place) const {
     const auto count = static_cast<std::size_t>(bytes / (2 * sizeof(float)));
     auto* from = reinterpret_cast<float*>(place.activations->at(place.activation, count * sizeof(float)));
-    auto* to = reinterpret_cast<float*>(place.activations->at(0, count * sizeof(float)));
+    auto* to = reinterpret_cast<float*>(
+        place.activations->at(place.activation + count * sizeof(float), count * sizeof(float)));
     for (std::size_t i = 0; i < count; ++i) {
       to[i] = from[i];
     }
