@@ -200,8 +200,8 @@ Command add_validate(CLI::App& root) {
       ->check(CLI::IsMember({"memory", "tcp", "ethernet"}).description(""))
       ->capture_default_str();
   parser->add_flag("--plain-copies", options->plain_copies,
-                   "cuda: messages within one GPU are plain copies, not\n"
-                   "held to the pace of the scenario's links");
+                   "cuda: messages within one GPU are copies, not held\n"
+                   "to the pace of the scenario's links");
   parser->add_flag("--hold-compute", options->hold_compute,
                    "cuda: compute only waits, as long as the model\n"
                    "says; ranks of one GPU do not slow each other");

@@ -10,7 +10,7 @@ inline constexpr unsigned kThreads = 256;
 #ifdef __CUDACC__
 inline constexpr std::size_t kMostBlocks = 8192;  // grid-stride loops do the rest
 #else
-inline constexpr std::size_t kMostBlocks = 4;  // on a processor, where a block is slow to start
+inline constexpr std::size_t kMostBlocks = 2;  // on a processor, where a block is slow to start
 #endif
 
 /// Blocks for a grid-stride loop over `count`.
