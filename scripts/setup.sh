@@ -53,7 +53,7 @@ lamina_install_packages() {
 
 # lamina_build [target...]: configures the release preset if needed and builds; all output on stderr.
 lamina_build() {
-  local options=() targets=()
+  local options=(-DLAMINA_WITH_ONEDNN=ON) targets=()  # its package is in the list: no test of it is skipped
   if command -v ccache >/dev/null; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -13,21 +12,13 @@
 #include "sim/metrics/memory.hpp"
 #include "sim/metrics/role_times.hpp"
 #include "sim/metrics/step.hpp"
-#include "sim/report/names.hpp"
+#include "validate/duration_samples.hpp"
+#include "validate/statistics.hpp"
 
 namespace lamina::validate {
 namespace {
 
 using Durations = std::vector<std::vector<double>>;  ///< [rank][operation] seconds
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) {
-    return *middle;
-  }
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 /// The repeat whose step is the median (the shorter of two).
 std::size_t median_repeat(const std::vector<Execution>& executions) {
@@ -50,21 +41,6 @@ Durations durations_of(const timeline::Timeline& timeline) {
   return durations;
 }
 
-std::string kind_of(const graph::Operation& operation) {
-  switch (operation.kind) {
-    case graph::OperationKind::kCompute:
-      return std::string(report::word_for(operation.phase));
-    case graph::OperationKind::kSend:
-    case graph::OperationKind::kReceive:
-      return "message";
-    case graph::OperationKind::kHostCopy:
-      return operation.to_host ? "copy to host" : "copy from host";
-    case graph::OperationKind::kCollective:
-      break;
-  }
-  return fmt::format("{} {}", report::word_for(operation.traffic), report::word_for(operation.collective));
-}
-
 /// Every operation that happened, once: a message counts at its receiver, where it can be seen to have come.
 template <class Visit>
 void for_each_run(const graph::OperationGraph& graph, const deployment::Deployment& deployment, Visit visit) {
@@ -82,33 +58,18 @@ std::vector<report::DurationRow> duration_rows(const graph::OperationGraph& grap
                                                const deployment::Deployment& deployment,
                                                const timeline::Timeline& predicted,
                                                const std::vector<Execution>& executions) {
-  struct Samples {
-    std::vector<double> predicted;
-    std::vector<double> measured;
-  };
-
-  std::map<std::pair<std::string, double>, Samples> samples;
+  DurationSamples samples;
   for_each_run(graph, deployment, [&](std::size_t rank, std::uint32_t i, const graph::Operation& operation) {
-    const double bytes = operation.kind == graph::OperationKind::kCompute ? 0 : operation.bytes;
-    Samples& of_kind = samples[{kind_of(operation), bytes}];
     const auto length = [&](const timeline::Timeline& timeline) {
       return timeline.spans[rank][i].end - timeline.spans[rank][i].start;
     };
-    of_kind.predicted.push_back(length(predicted));
+    std::vector<double> measured;
     for (const Execution& execution : executions) {
-      of_kind.measured.push_back(length(execution.timeline));
+      measured.push_back(length(execution.timeline));
     }
+    samples.add(operation, length(predicted), measured);
   });
-  std::vector<report::DurationRow> rows;
-  for (auto& [key, of_kind] : samples) {
-    const auto count = static_cast<std::int64_t>(of_kind.predicted.size());
-    report::DurationRow row{key.first, key.second, count, median(std::move(of_kind.predicted)),
-                            median(std::move(of_kind.measured))};
-    if (row.predicted_s > 0 || row.measured_s > 0) {
-      rows.push_back(std::move(row));
-    }
-  }
-  return rows;
+  return samples.rows();
 }
 
 /// Share of the time of transfers (anything but compute) that lies within compute of the same rank.

@@ -5,20 +5,12 @@
 set -euo pipefail
 lamina=$1
 repeats=${2:-5}
-folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scenarios/validate" && pwd)
-
-number() { grep -m1 "\"$1\":" <<<"$2" | sed 's/.*: *//; s/,$//'; }
+source "$(dirname "${BASH_SOURCE[0]}")/validation_numbers.sh"
 
 measure() {  # layout, scenario, rate, overrides...
-  local layout=$1 scenario=$2 rate=$3 json
-  shift 3
-  local sets=() change
-  for change in "$@"; do
-    sets+=(--set "$change")
-  done
-  json=$("$lamina" validate "$folder/$scenario.yaml" --backend cpu --transport ethernet --repeat "$repeats" --format json \
-    --set "cluster.network.bandwidth=$rate" "${sets[@]}")
-  printf '%s,%s,%s,%s,%s,%s\n' "$layout" "$rate" "$(number measured_s "$json")" "$(number predicted_s "$json")" \
+  local json
+  json=$(validate_json "$lamina" "$repeats" "$2" ethernet "$3" "${@:4}")
+  printf '%s,%s,%s,%s,%s,%s\n' "$1" "$3" "$(number measured_s "$json")" "$(number predicted_s "$json")" \
     "$(number structural_s "$json")" "$(number calibration_spread "$json")"
 }
 

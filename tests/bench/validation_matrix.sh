@@ -5,23 +5,13 @@
 set -euo pipefail
 lamina=$1
 repeats=${2:-7}
-folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scenarios/validate" && pwd)
-
-# The number that follows "key": in a JSON document; numbers of the step stand first.
-number() { grep -m1 "\"$1\":" <<<"$2" | sed 's/.*: *//; s/,$//'; }
+source "$(dirname "${BASH_SOURCE[0]}")/validation_numbers.sh"
 
 measure() {  # schedule, transport, rate, overrides...
-  local schedule=$1 transport=$2 rate=$3 json
-  shift 3
-  local sets=() change
-  for change in "$@"; do
-    sets+=(--set "$change")
-  done
-  json=$("$lamina" validate "$folder/two-cores.yaml" --backend cpu --transport "$transport" --repeat "$repeats" --format json \
-    --set "cluster.network.bandwidth=$rate" "${sets[@]}")
-  printf '%s,%s,%s,%s,%s,%s,%s,%s\n' "$schedule" "$transport" "$rate" "$(number measured_s "$json")" \
-    "$(number error "$json")" "$(number structural_error "$json")" "$(number calibration_spread "$json")" \
-    "$(number involuntary_switches "$json")"
+  local json
+  json=$(validate_json "$lamina" "$repeats" two-cores "$2" "$3" "${@:4}")
+  printf '%s,%s,%s,%s,%s,%s,%s,%s\n' "$1" "$2" "$3" "$(number measured_s "$json")" "$(number error "$json")" \
+    "$(number structural_error "$json")" "$(number calibration_spread "$json")" "$(number involuntary_switches "$json")"
 }
 
 echo "schedule,transport,rate,measured_s,error,structural_error,spread,switches"

@@ -8,20 +8,12 @@
 #include <utility>
 
 #include "validate/ranks/wire.hpp"
+#include "validate/statistics.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
 
 constexpr double kSmallBytes = 1024;
-
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<std::size_t>(at)];
-}
 
 /// Paths that cost the same have the same key.
 using PathKey = std::pair<double, double>;

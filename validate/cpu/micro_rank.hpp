@@ -8,22 +8,13 @@
 
 #include "validate/cpu/micro_benchmarks.hpp"
 #include "validate/ranks/control.hpp"
+#include "validate/statistics.hpp"
 
 /// What the two processes of the micro-benchmarks share.
 namespace lamina::validate::cpu {
 
 constexpr std::int64_t kLeastSamples = 5;
 constexpr std::int64_t kMostSamples = 51;
-
-/// Value below which `share` of the samples lie; 0 for none.
-[[nodiscard]] inline double quantile(std::vector<double> values, double share) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto at = static_cast<std::ptrdiff_t>(std::lround(share * static_cast<double>(values.size() - 1)));
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<std::size_t>(at)];
-}
 
 /// Median, spread and number of samples.
 inline void summarize(const std::vector<double>& samples, MicroTiming& into) {

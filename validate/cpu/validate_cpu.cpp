@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include "sim/report/perfetto.hpp"
 #include "validate/compare.hpp"
 #include "validate/cpu/calibration.hpp"
+#include "validate/cpu/cores.hpp"
 #include "validate/cpu/cpu_backend.hpp"
 #include "validate/cpu/merge.hpp"
 #include "validate/cpu/plan.hpp"
@@ -26,19 +26,6 @@ namespace {
 
 constexpr double kPatience = 25;  ///< seconds that ranks may let each other wait, besides what they compute
 
-std::vector<int> own_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &set)) {
-      cores.push_back(core);
-    }
-  }
-  return cores;
-}
-
 /// Bytes that programs may still take, less a fifth for the rest of the machine; 0: not known.
 double free_memory() {
   std::ifstream file("/proc/meminfo");
@@ -51,13 +38,6 @@ double free_memory() {
     }
   }
   return 0;
-}
-
-void pin(int core) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(core, &set);
-  sched_setaffinity(0, sizeof set, &set);
 }
 
 /// What all ranks of this machine know; made before they are.
@@ -99,8 +79,7 @@ std::string address_of(const Job& job, std::int32_t rank) {
 
 /// From a rank's first to its last word.
 void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
-  const std::vector<int> cores = own_cores();
-  pin(cores[static_cast<std::size_t>(rank) % cores.size()]);
+  pin_to_core_of(rank);
   setenv("OMP_NUM_THREADS", "1", 1);  // a second thread on the rank's only core would spin against the first
   unsetenv("OPENBLAS_CORETYPE");
   const Plugin plugin("onednn");

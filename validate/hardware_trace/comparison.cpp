@@ -11,6 +11,7 @@
 
 #include "sim/replay/replay.hpp"
 #include "validate/compare.hpp"
+#include "validate/duration_samples.hpp"
 #include "validate/hardware_trace/byte_source.hpp"
 #include "validate/hardware_trace/clocks.hpp"
 #include "validate/hardware_trace/matching.hpp"
@@ -20,12 +21,6 @@ namespace lamina::validate::hardware_trace {
 namespace {
 
 constexpr double kNanoseconds = 1e9;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 /// Whether all traces are timelines of Lamina.
 bool are_timelines(const std::vector<RankTrace>& traces) {
@@ -80,36 +75,17 @@ double replay_measured(const Model& model, const Matching& matching, replay::Opt
 }
 
 std::vector<report::DurationRow> duration_rows(const Model& model, const Matching& matching) {
-  struct Samples {
-    std::vector<double> predicted;
-    std::vector<double> measured;
-  };
-
-  std::map<std::pair<std::string, double>, Samples> samples;
+  DurationSamples samples;
   for (std::size_t rank = 0; rank < matching.spans.size(); ++rank) {
     const graph::Program& program = model.program_of(rank);
     for (std::size_t i = 0; i < program.operations.size(); ++i) {
-      const graph::Operation& operation = program.operations[i];
       const timeline::Span& span = matching.spans[rank][i];
-      if (operation.kind == graph::OperationKind::kSend || !has_span(span)) {
-        continue;  // a message counts at its receiver
+      if (program.operations[i].kind != graph::OperationKind::kSend && has_span(span)) {  // a message: its receiver
+        samples.add(program.operations[i], model.predicted_s(rank, i), {span.end - span.start});
       }
-      const double bytes = operation.kind == graph::OperationKind::kCompute ? 0 : operation.bytes;
-      Samples& of_kind = samples[{kind_of(operation), bytes}];
-      of_kind.predicted.push_back(model.predicted_s(rank, i));
-      of_kind.measured.push_back(span.end - span.start);
     }
   }
-  std::vector<report::DurationRow> rows;
-  for (auto& [key, of_kind] : samples) {
-    const auto count = static_cast<std::int64_t>(of_kind.predicted.size());
-    report::DurationRow row{key.first, key.second, count, median(std::move(of_kind.predicted)),
-                            median(std::move(of_kind.measured))};
-    if (row.predicted_s > 0 || row.measured_s > 0) {
-      rows.push_back(std::move(row));
-    }
-  }
-  return rows;
+  return samples.rows();
 }
 
 /// What of the three comparisons stands when not everything was matched.

@@ -129,21 +129,6 @@ std::vector<CountRow> rows_of(const Sums& trace, const Sums& graph, bool compute
 
 }  // namespace
 
-std::string kind_of(const graph::Operation& operation) {
-  switch (operation.kind) {
-    case graph::OperationKind::kCompute:
-      return std::string(report::word_for(operation.phase));
-    case graph::OperationKind::kSend:
-    case graph::OperationKind::kReceive:
-      return "message";
-    case graph::OperationKind::kHostCopy:
-      return operation.to_host ? "copy to host" : "copy from host";
-    case graph::OperationKind::kCollective:
-      break;
-  }
-  return fmt::format("{} {}", report::word_for(operation.traffic), report::word_for(operation.collective));
-}
-
 std::vector<CountRow> count_rows(const Model& model, const std::vector<RankTrace>& traces,
                                  const std::vector<int>& programs, const Window& window) {
   Sums trace_sums;

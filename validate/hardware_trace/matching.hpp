@@ -85,7 +85,4 @@ struct Window {
 /// The same for timelines of Lamina, whose operations have the graph's names.
 [[nodiscard]] std::vector<CountRow> count_timeline_rows(const Model& model, const std::vector<RankTrace>& traces);
 
-/// "forward", "message", "copy to host", "reduce all_reduce": as validate::compare names kinds.
-[[nodiscard]] std::string kind_of(const graph::Operation& operation);
-
 }  // namespace lamina::validate::hardware_trace
