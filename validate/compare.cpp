@@ -72,37 +72,6 @@ std::vector<report::DurationRow> duration_rows(const graph::OperationGraph& grap
   return samples.rows();
 }
 
-/// Share of the time of transfers (anything but compute) that lies within compute of the same rank.
-double hidden_share(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
-                    const timeline::Timeline& timeline) {
-  double transfers = 0;
-  double hidden = 0;
-  for (std::size_t rank = 0; rank < deployment.ranks.size(); ++rank) {
-    const auto& operations = graph.programs[static_cast<std::size_t>(deployment.ranks[rank].program)].operations;
-    std::vector<timeline::Span> compute;
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      if (operations[i].kind == graph::OperationKind::kCompute) {
-        compute.push_back(timeline.spans[rank][i]);
-      }
-    }
-    std::sort(compute.begin(), compute.end(),
-              [](const timeline::Span& a, const timeline::Span& b) { return a.start < b.start; });
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      if (operations[i].kind == graph::OperationKind::kCompute) {
-        continue;
-      }
-      const timeline::Span& transfer = timeline.spans[rank][i];
-      transfers += transfer.end - transfer.start;
-      auto at = std::partition_point(compute.begin(), compute.end(),
-                                     [&](const timeline::Span& span) { return span.end <= transfer.start; });
-      for (; at != compute.end() && at->start < transfer.end; ++at) {
-        hidden += std::min(at->end, transfer.end) - std::max(at->start, transfer.start);
-      }
-    }
-  }
-  return transfers > 0 ? hidden / transfers : 0;
-}
-
 /// Of each pipeline rank the rank that computes longest in the prediction.
 std::vector<report::RankRow> rank_rows(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                                        const timeline::Timeline& predicted, const timeline::Timeline& measured) {
@@ -175,6 +144,36 @@ void check(const deployment::Deployment& deployment, const std::vector<Execution
 }
 
 }  // namespace
+
+double hidden_share(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
+                    const timeline::Timeline& timeline) {
+  double transfers = 0;
+  double hidden = 0;
+  for (std::size_t rank = 0; rank < deployment.ranks.size(); ++rank) {
+    const auto& operations = graph.programs[static_cast<std::size_t>(deployment.ranks[rank].program)].operations;
+    std::vector<timeline::Span> compute;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].kind == graph::OperationKind::kCompute) {
+        compute.push_back(timeline.spans[rank][i]);
+      }
+    }
+    std::sort(compute.begin(), compute.end(),
+              [](const timeline::Span& a, const timeline::Span& b) { return a.start < b.start; });
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].kind == graph::OperationKind::kCompute) {
+        continue;
+      }
+      const timeline::Span& transfer = timeline.spans[rank][i];
+      transfers += transfer.end - transfer.start;
+      auto at = std::partition_point(compute.begin(), compute.end(),
+                                     [&](const timeline::Span& span) { return span.end <= transfer.start; });
+      for (; at != compute.end() && at->start < transfer.end; ++at) {
+        hidden += std::min(at->end, transfer.end) - std::max(at->start, transfer.start);
+      }
+    }
+  }
+  return transfers > 0 ? hidden / transfers : 0;
+}
 
 report::Validation compare(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
                            const std::vector<Execution>& executions, const replay::Options& options,

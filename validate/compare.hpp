@@ -28,4 +28,8 @@ struct Timelines {
                                          const std::vector<Execution>& executions, const replay::Options& options,
                                          Timelines* timelines = nullptr);
 
+/// Share of the time of transfers (anything but compute) that lies within compute of the same rank; 0 without any.
+[[nodiscard]] double hidden_share(const graph::OperationGraph& graph, const deployment::Deployment& deployment,
+                                  const timeline::Timeline& timeline);
+
 }  // namespace lamina::validate

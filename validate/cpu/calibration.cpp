@@ -1,11 +1,7 @@
 #include "validate/cpu/calibration.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
-#include <set>
-#include <thread>
-#include <utility>
 
 #include "validate/ranks/wire.hpp"
 #include "validate/statistics.hpp"
@@ -13,220 +9,16 @@
 namespace lamina::validate::cpu {
 namespace {
 
-constexpr double kSmallBytes = 1024;
-
-/// Paths that cost the same have the same key.
-using PathKey = std::pair<double, double>;
-
-PathKey key_of(const deployment::Deployment& deployment, std::int32_t path) {
-  const deployment::Path& over = deployment.paths[static_cast<std::size_t>(path)];
-  return {over.latency_s, over.alone_s_per_byte};
-}
-
-/// Of each kind of path the pipe with the largest messages; the same on all ranks.
-std::vector<std::size_t> representatives(const Plan& plan, const deployment::Deployment& deployment) {
-  std::map<PathKey, std::size_t> best;
-  for (std::size_t pipe = 0; pipe < plan.pipes.size(); ++pipe) {
-    if (plan.pipes[pipe].path < 0 || plan.pipes[pipe].most_bytes == 0) {
-      continue;
-    }
-    const auto [found, is_new] = best.try_emplace(key_of(deployment, plan.pipes[pipe].path), pipe);
-    if (!is_new && plan.pipes[pipe].most_bytes > plan.pipes[found->second].most_bytes) {
-      found->second = pipe;
-    }
-  }
-  std::vector<std::size_t> result;
-  for (const auto& [key, pipe] : best) {
-    result.push_back(pipe);
-  }
-  return result;
-}
-
-class Calibrator {
- public:
-  Calibrator(const Machine& machine, std::int32_t rank)
-      : machine_(machine),
-        rank_(rank),
-        program_(static_cast<std::size_t>(machine.deployment.ranks[static_cast<std::size_t>(rank)].program)),
-        used_(machine.calls.lists.size(), 0) {
-    for (const std::int32_t list : machine_.calls.list_of[program_]) {
-      if (list != KernelCalls::kNone) {
-        used_[static_cast<std::size_t>(list)] = 1;
-      }
-    }
-  }
-
-  RankCalibration run() {
-    result_.engine = machine_.engine.description();
-    result_.memory_bytes = machine_.engine.memory_bytes();
-    kernels();
-    std::vector<double> ratios;
-    for (const std::size_t pipe : representatives(machine_.plan, machine_.deployment)) {
-      messages(pipe, ratios);
-    }
-    for (const double ratio : ratios) {
-      result_.busy_ratio = std::max(result_.busy_ratio, ratio);
-    }
-    copies();
-    return result_;
-  }
-
- private:
-  /// Lists in turn, so that each finds the caches as a step leaves them.
-  void kernels() {
-    constexpr int kWarm = 2;
-    constexpr int kRounds = 11;
-    std::vector<std::vector<double>> times(used_.size());
-    (void)machine_.control.start_together();
-    for (int round = 0; round < kWarm + kRounds; ++round) {
-      for (std::size_t list = 0; list < used_.size(); ++list) {
-        if (!used_[list]) {
-          continue;
-        }
-        const double start = ranks::monotonic_s();
-        machine_.engine.run(static_cast<int>(list), round, round);
-        if (round >= kWarm) {
-          times[list].push_back(ranks::monotonic_s() - start);
-        }
-      }
-    }
-    for (const auto& of_list : times) {
-      const double median = quantile(of_list, 0.5);
-      result_.list_s.push_back(median);
-      result_.list_spread.push_back(median > 0 ? (quantile(of_list, 0.75) - quantile(of_list, 0.25)) / median : 0);
-    }
-  }
-
-  /// Dates at which the messages of a stream were there; empty at ranks that have no end of the pipe.
-  std::vector<double> stream(std::size_t pipe, std::size_t bytes, int count) {
-    const Pipe& over = machine_.plan.pipes[pipe];
-    std::vector<std::byte> content(bytes, std::byte{1});
-    std::vector<double> dates;
-    for (int i = 0; i < count; ++i) {
-      if (over.from == rank_) {
-        machine_.transport.send(pipe, content);
-      } else {
-        machine_.transport.receive(pipe, content);
-      }
-      dates.push_back(ranks::monotonic_s());
-    }
-    return dates;
-  }
-
-  [[nodiscard]] bool has_end(std::size_t pipe) const {
-    return machine_.plan.pipes[pipe].from == rank_ || machine_.plan.pipes[pipe].to == rank_;
-  }
-
-  /// Mean distance of the second half: what a bucket of tokens lets through at first does not count.
-  static double distance(const std::vector<double>& dates) {
-    const std::size_t middle = dates.size() / 2;
-    return (dates.back() - dates[middle]) / static_cast<double>(dates.size() - 1 - middle);
-  }
-
-  void messages(std::size_t pipe, std::vector<double>& ratios) {
-    constexpr int kSmallMessages = 64;
-    constexpr double kStreamSeconds = 0.3;
-    const std::size_t bytes = machine_.plan.pipes[pipe].most_bytes;
-    const auto small = std::min(bytes, static_cast<std::size_t>(kSmallBytes));
-    PipeCost cost;
-    cost.pipe = pipe;
-    cost.small_bytes = static_cast<double>(small);
-    cost.large_bytes = static_cast<double>(bytes);
-    const PathKey key = key_of(machine_.deployment, machine_.plan.pipes[pipe].path);
-    const double expected = key.first + key.second * cost.large_bytes + 20e-6;
-    const int count = static_cast<int>(std::clamp(kStreamSeconds / expected, 8.0, 200.0));
-    (void)machine_.control.start_together();
-    if (has_end(pipe)) {
-      cost.small_s = distance(stream(pipe, small, kSmallMessages));
-      cost.large_s = distance(stream(pipe, bytes, count));
-      if (machine_.plan.pipes[pipe].to == rank_) {
-        result_.pipes.push_back(cost);
-      }
-    }
-    ranks::Packer packer;
-    packer.value(cost.large_s);
-    const ranks::Round round = machine_.control.gather(packer.take());  // both ends send as many messages
-    const std::string& of_receiver = round.contents[static_cast<std::size_t>(machine_.plan.pipes[pipe].to)];
-    if (has_end(pipe)) {
-      beside(pipe, bytes, ranks::Unpacker(of_receiver).value<double>(), ratios);
-    }
-    (void)machine_.control.start_together();
-  }
-
-  /// Kernels beside a stream: sends and receives take processor time from them.
-  void beside(std::size_t pipe, std::size_t bytes, double large_s, std::vector<double>& ratios) {
-    std::size_t list = 0;
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (result_.list_s[i] > result_.list_s[list]) {
-        list = i;
-      }
-    }
-    if (result_.list_s.empty() || result_.list_s[list] <= 0) {
-      return;
-    }
-    const int count = static_cast<int>(std::clamp(0.5 / large_s, 8.0, 400.0));
-    std::atomic<bool> streaming{true};
-    std::thread messages([&] {
-      (void)stream(pipe, bytes, count);
-      streaming = false;
-    });
-    std::vector<double> times;
-    while (streaming) {
-      const double start = ranks::monotonic_s();
-      machine_.engine.run(static_cast<int>(list), static_cast<int>(times.size()), static_cast<int>(times.size()));
-      times.push_back(ranks::monotonic_s() - start);
-    }
-    messages.join();
-    if (times.size() > 2) {
-      times.pop_back();  // the stream ended in it
-      ratios.push_back(quantile(times, 0.5) / result_.list_s[list]);
-    }
-  }
-
-  void copies() {
-    double most = 0;
-    const graph::Operation* largest = nullptr;
-    for (const graph::Operation& operation : machine_.graph.programs[program_].operations) {
-      if (operation.kind == graph::OperationKind::kHostCopy && operation.bytes > most) {
-        most = operation.bytes;
-        largest = &operation;
-      }
-    }
-    if (largest == nullptr) {
-      return;
-    }
-    const deployment::Rank& here = machine_.deployment.ranks[static_cast<std::size_t>(rank_)];
-    const std::int32_t path = largest->to_host ? here.to_host : here.from_host;
-    const std::vector<float> from(static_cast<std::size_t>(most / sizeof(float)) + 1, 0.5F);
-    std::vector<float> to(from);
-    std::vector<double> times;
-    constexpr int kCopies = 7;
-    for (int i = 0; i < kCopies; ++i) {
-      const double start = ranks::monotonic_s();
-      copy_paced(from, to, static_cast<std::size_t>(most), path, machine_.memory);
-      times.push_back(ranks::monotonic_s() - start);
-    }
-    const PathKey key = key_of(machine_.deployment, path);
-    result_.copy_overhead_s = std::max(0.0, quantile(times, 0.5) - key.first - key.second * most);
-  }
-
-  const Machine& machine_;
-  std::int32_t rank_;
-  std::size_t program_;
-  std::vector<char> used_;
-  RankCalibration result_;
-};
-
-/// The paths of messages, each once; and of host copies.
-std::set<std::int32_t> message_paths(const deployment::Deployment& deployment) {
-  std::set<std::int32_t> paths;
+/// The paths of messages, and whether they are edges of rings; those of host copies are others.
+std::map<std::int32_t, bool> message_paths(const deployment::Deployment& deployment) {
+  std::map<std::int32_t, bool> paths;
   for (const deployment::Channel& channel : deployment.channels) {
-    paths.insert(channel.path);
+    paths.emplace(channel.path, false);
   }
   for (const deployment::Group& group : deployment.groups) {
     for (const auto& messages : group.messages) {
       for (const deployment::GroupMessage& message : messages) {
-        paths.insert(message.path);
+        paths[message.path] = true;
       }
     }
   }
@@ -234,16 +26,68 @@ std::set<std::int32_t> message_paths(const deployment::Deployment& deployment) {
   return paths;
 }
 
+/// Kernels alone: [rank][operation] medians, and how far equal ones differ.
+void set_durations(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment,
+                   const KernelCalls& calls, Calibrated& into) {
+  double weighted = 0;
+  double total = 0;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::vector<double> medians;
+    std::vector<double> ranges;
+    for (const std::vector<double>& samples : ranks[rank].list_samples) {
+      medians.push_back(median(samples));
+      ranges.push_back(quantile(samples, 0.75) - quantile(samples, 0.25));
+    }
+    const auto program = static_cast<std::size_t>(deployment.ranks[rank].program);
+    auto& durations = into.durations.emplace_back();
+    for (const std::int32_t list : calls.list_of[program]) {
+      const bool computes = list != KernelCalls::kNone;
+      durations.push_back(computes ? medians[static_cast<std::size_t>(list)] : 0);
+      weighted += computes ? ranges[static_cast<std::size_t>(list)] : 0;
+      total += durations.back();
+    }
+  }
+  into.spread = total > 0 ? weighted / total : 0;
+}
+
+/// A message of which the part `hidden` lies beside compute.
+MessageCost mixed(const PipeCost& cost, double hidden) {
+  const auto mix = [&](double alone, double beside) { return alone + hidden * std::max(0.0, beside - alone); };
+  return {mix(cost.alone.small_s, cost.beside.small_s), mix(cost.alone.large_s, cost.beside.large_s)};
+}
+
+void set_path(const PipeCost& cost, double hidden, bool measured_rates, std::int32_t index,
+              deployment::Deployment& into) {
+  deployment::Path& path = into.paths[static_cast<std::size_t>(index)];
+  const auto [small_s, large_s] = mixed(cost, hidden);
+  if (!measured_rates) {
+    path.latency_s += std::max(0.0, large_s - path.latency_s - path.alone_s_per_byte * cost.large_bytes);
+    return;
+  }
+  const double per_byte = cost.large_bytes > cost.small_bytes
+                              ? std::max(1e-12, (large_s - small_s) / (cost.large_bytes - cost.small_bytes))
+                              : path.alone_s_per_byte;
+  path.latency_s = std::max(0.0, large_s - per_byte * cost.large_bytes);
+  path.alone_s_per_byte = per_byte;
+  for (const collectives::LinkUse& use : path.links) {
+    into.links[static_cast<std::size_t>(use.link)].bandwidth = use.count / per_byte;
+  }
+}
+
 }  // namespace
+
+PathKey key_of(const deployment::Deployment& deployment, std::int32_t path, bool in_ring) {
+  const deployment::Path& over = deployment.paths[static_cast<std::size_t>(path)];
+  return {over.latency_s, over.alone_s_per_byte, in_ring};
+}
 
 std::string RankCalibration::pack() const {
   ranks::Packer packer;
   packer.text(engine);
   packer.value(memory_bytes);
-  packer.array(list_s);
-  packer.array(list_spread);
+  packer.text(pack_samples(list_samples));
   packer.array(pipes);
-  packer.value(busy_ratio);
+  packer.value(busy_share);
   packer.value(copy_overhead_s);
   return packer.take();
 }
@@ -253,62 +97,52 @@ RankCalibration RankCalibration::unpack(const std::string& text) {
   RankCalibration result;
   result.engine = unpacker.text();
   result.memory_bytes = unpacker.value<double>();
-  result.list_s = unpacker.array<double>();
-  result.list_spread = unpacker.array<double>();
+  result.add_samples(unpacker.text());
   result.pipes = unpacker.array<PipeCost>();
-  result.busy_ratio = unpacker.value<double>();
+  result.busy_share = unpacker.value<double>();
   result.copy_overhead_s = unpacker.value<double>();
   return result;
 }
 
-RankCalibration calibrate(const Machine& machine, std::int32_t rank) {
-  return Calibrator(machine, rank).run();
+std::string pack_samples(const KernelSamples& samples) {
+  ranks::Packer packer;
+  packer.value(static_cast<std::uint64_t>(samples.size()));
+  for (const std::vector<double>& of_list : samples) {
+    packer.array(of_list);
+  }
+  return packer.take();
+}
+
+void RankCalibration::add_samples(const std::string& text) {
+  ranks::Unpacker unpacker(text);
+  const auto lists = unpacker.value<std::uint64_t>();
+  for (std::size_t list = 0; list < lists; ++list) {
+    const auto more = unpacker.array<double>();
+    if (list_samples.size() <= list) {
+      list_samples.emplace_back();
+    }
+    list_samples[list].insert(list_samples[list].end(), more.begin(), more.end());
+  }
 }
 
 Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment, const Plan& plan,
-                 const KernelCalls& calls, bool measured_rates) {
+                 const KernelCalls& calls, bool measured_rates, double hidden) {
   Calibrated result;
   result.deployment = deployment;
+  set_durations(ranks, deployment, calls, result);
   std::map<PathKey, PipeCost> costs;
-  double weighted = 0;
-  double total = 0;
-  double ratios = 0;
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    for (const PipeCost& cost : ranks[rank].pipes) {
-      costs.emplace(key_of(deployment, plan.pipes[cost.pipe].path), cost);
+  for (const RankCalibration& rank : ranks) {
+    for (const PipeCost& cost : rank.pipes) {
+      costs.emplace(key_of(deployment, plan.pipes[cost.pipe].path, plan.in_ring(cost.pipe)), cost);
     }
-    ratios += ranks[rank].busy_ratio / static_cast<double>(ranks.size());
-    const auto program = static_cast<std::size_t>(deployment.ranks[rank].program);
-    auto& durations = result.durations.emplace_back();
-    for (const std::int32_t list : calls.list_of[program]) {
-      const bool computes = list != KernelCalls::kNone;
-      durations.push_back(computes ? ranks[rank].list_s[static_cast<std::size_t>(list)] : 0);
-      if (computes) {
-        weighted += durations.back() * ranks[rank].list_spread[static_cast<std::size_t>(list)];
-        total += durations.back();
-      }
-    }
+    result.slowdown += rank.busy_share / static_cast<double>(ranks.size());
   }
-  result.slowdown = std::clamp(1 - 1 / ratios, 0.0, 0.9);
-  result.spread = total > 0 ? weighted / total : 0;
-  for (const std::int32_t index : message_paths(deployment)) {
-    const auto cost = costs.find(key_of(deployment, index));
-    if (cost == costs.end()) {
-      continue;
-    }
-    deployment::Path& path = result.deployment.paths[static_cast<std::size_t>(index)];
-    const auto& [pipe, small_bytes, small_s, large_bytes, large_s] = cost->second;
-    if (!measured_rates) {
-      path.latency_s += std::max(0.0, large_s - path.latency_s - path.alone_s_per_byte * large_bytes);
-      continue;
-    }
-    const double per_byte = large_bytes > small_bytes
-                                ? std::max(1e-12, (large_s - small_s) / (large_bytes - small_bytes))
-                                : path.alone_s_per_byte;
-    path.latency_s = std::max(0.0, large_s - per_byte * large_bytes);
-    path.alone_s_per_byte = per_byte;
-    for (const collectives::LinkUse& use : path.links) {
-      result.deployment.links[static_cast<std::size_t>(use.link)].bandwidth = use.count / per_byte;
+  constexpr double kMost = 0.9;
+  result.slowdown = std::clamp(result.slowdown, 0.0, kMost);
+  for (const auto& [index, in_ring] : message_paths(deployment)) {
+    const auto cost = costs.find(key_of(deployment, index, in_ring));
+    if (cost != costs.end()) {
+      set_path(cost->second, hidden, measured_rates, index, result.deployment);
     }
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -320,13 +154,6 @@ Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::De
     }
   }
   return result;
-}
-
-void copy_paced(const std::vector<float>& from, std::vector<float>& to, std::size_t bytes, std::int32_t path,
-                SharedMemory& memory) {
-  const double start = ranks::monotonic_s();
-  std::copy(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(float)), to.begin());
-  memory.pace(path, static_cast<double>(bytes), start);
 }
 
 }  // namespace lamina::validate::cpu

@@ -1,39 +1,54 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sim/deployment/deployment.hpp"
-#include "validate/cpu/cpu_backend.hpp"
+#include "validate/cpu/plan.hpp"
+#include "validate/kernel_calls.hpp"
 
 namespace lamina::validate::cpu {
 
-/// Time per message of a stream of them over a pipe, both ends ready.
+/// Paths that cost the same have the same key: latency and time per byte of the scenario, and whether messages are
+/// steps of a ring, which go both ways at once and are summed.
+using PathKey = std::tuple<double, double, bool>;
+
+[[nodiscard]] PathKey key_of(const deployment::Deployment& deployment, std::int32_t path, bool in_ring);
+
+/// Time per message, both ends ready.
+struct MessageCost {
+  double small_s = 0;
+  double large_s = 0;
+};
+
+/// Of a stream of messages over a pipe, or of a ring all-reduce that it is an edge of.
 struct PipeCost {
   std::uint64_t pipe = 0;
   double small_bytes = 0;
-  double small_s = 0;
   double large_bytes = 0;
-  double large_s = 0;
+  MessageCost alone;
+  MessageCost beside;  ///< kernels, which share the cores with the ends
 };
+
+using KernelSamples = std::vector<std::vector<double>>;  ///< [list] seconds; none where the rank does not run it
+
+[[nodiscard]] std::string pack_samples(const KernelSamples& samples);
 
 /// What one rank measured apart from any step.
 struct RankCalibration {
   std::string engine;
   double memory_bytes = 0;
-  std::vector<double> list_s;       ///< [list] median; 0 where the rank does not run it
-  std::vector<double> list_spread;  ///< [list] interquartile range over median
-  std::vector<PipeCost> pipes;      ///< of those that end here
-  double busy_ratio = 1;            ///< time of kernels beside messages over their time alone
-  double copy_overhead_s = 0;       ///< of a host copy, beyond what its path takes
+  KernelSamples list_samples;
+  std::vector<PipeCost> pipes;  ///< of those that end here
+  double busy_share = 0;        ///< of the core, that messages take from kernels beside them
+  double copy_overhead_s = 0;   ///< of a host copy, beyond what its path takes
+
+  void add_samples(const std::string& packed);
 
   [[nodiscard]] std::string pack() const;
   [[nodiscard]] static RankCalibration unpack(const std::string& text);
 };
-
-/// Kernels of all ranks at once, as in a step; then messages, pipe by pipe of each kind of path, alone and beside
-/// kernels. Collective: every rank calls it.
-[[nodiscard]] RankCalibration calibrate(const Machine& machine, std::int32_t rank);
 
 /// The model of this machine: what the ranks measured put into deployment and durations.
 struct Calibrated {
@@ -45,11 +60,9 @@ struct Calibrated {
 
 /// @param measured_rates the network's own: latency and bandwidth are taken from the stream of messages. Otherwise the
 /// deployment's links are emulated, and only the overhead of the ends is added to their latency.
+/// @param hidden share of transfer time that lies beside compute: messages cost what they cost alone, or beside
+/// kernels, in these parts
 [[nodiscard]] Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment,
-                               const Plan& plan, const KernelCalls& calls, bool measured_rates);
-
-/// Copies at the pace of a path.
-void copy_paced(const std::vector<float>& from, std::vector<float>& to, std::size_t bytes, std::int32_t path,
-                SharedMemory& memory);
+                               const Plan& plan, const KernelCalls& calls, bool measured_rates, double hidden);
 
 }  // namespace lamina::validate::cpu

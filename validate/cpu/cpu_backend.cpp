@@ -11,10 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "validate/cpu/calibration.hpp"
+#include "validate/cpu/calibrator.hpp"
 #include "validate/cpu/ring.hpp"
 
 namespace lamina::validate::cpu {
@@ -135,8 +134,6 @@ class CpuBackend final : public Backend {
   }
 
   void serve(std::size_t stream) {
-    constexpr unsigned long kTimerSlackNs = 1000;
-    prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
     std::uint64_t seen = 0;
     while (true) {
       {
@@ -218,14 +215,9 @@ class CpuBackend final : public Backend {
     if (group == -1 || machine_.deployment.groups[static_cast<std::size_t>(group)].size <= 1) {
       return;
     }
-    const deployment::Group& members = machine_.deployment.groups[static_cast<std::size_t>(group)];
-    RingMember member;
-    member.size = members.size;
-    member.index =
-        static_cast<int>(std::find(members.members.begin(), members.members.end(), rank_) - members.members.begin());
-    const std::size_t first = machine_.plan.rings.at({group, operation.phase});
-    member.out = first + static_cast<std::size_t>(member.index);
-    member.in = first + static_cast<std::size_t>((member.index + member.size - 1) % member.size);
+    const auto ring = machine_.plan.rings.find({group, operation.phase});
+    const RingMember member =
+        ring_member(ring, machine_.deployment.groups[static_cast<std::size_t>(group)], rank_).value();
     std::vector<float>& buffer = group_buffers_.at({group, operation.phase});
     run_ring(operation.collective, member, std::span(buffer).first(bytes(operation) / sizeof(float)),
              pipe_buffers_[member.in], machine_.transport);

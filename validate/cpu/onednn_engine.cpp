@@ -13,12 +13,12 @@
 #include <utility>
 
 #include <oneapi/dnnl/dnnl.hpp>
-#include <stdlib.h>
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif
 
 #include "validate/cpu/kernel_engine.hpp"
+#include "validate/cpu/large_pages.hpp"
 #include "validate/plugins.hpp"
 
 namespace lamina::validate::cpu {
@@ -36,10 +36,7 @@ class Arena {
   Arena() = default;
 
   Arena(std::size_t bytes, bool half) : size_((bytes + kAlignment) / kAlignment * kAlignment) {
-    data_.reset(static_cast<char*>(aligned_alloc(kAlignment, size_)));
-    if (!data_) {
-      throw std::bad_alloc();
-    }
+    data_ = allocate_in_large_pages<char>(size_);
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < size_; i += half ? 2 : 4) {
       state = state * 1664525U + 1013904223U;
@@ -64,12 +61,8 @@ class Arena {
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(char* data) const { free(data); }
-  };
-
   std::size_t size_ = 0;
-  std::unique_ptr<char, Free> data_;
+  std::unique_ptr<char[], Free> data_;
 };
 
 /// c[b] = op(a[b]) op(b[b]), or += into float32.

@@ -20,6 +20,30 @@ bool is_ring(const std::vector<deployment::GroupMessage>& messages, int size) {
 
 }  // namespace
 
+Plan::Rings::const_iterator Plan::ring_of(std::size_t pipe) const {
+  auto found = rings.end();
+  for (auto ring = rings.begin(); ring != rings.end(); ++ring) {  // a ring's edges are numbered one after the other
+    if (ring->second <= pipe && (found == rings.end() || found->second < ring->second)) {
+      found = ring;
+    }
+  }
+  return found;
+}
+
+std::optional<RingMember> ring_member(Plan::Rings::const_iterator ring, const deployment::Group& group,
+                                      std::int32_t rank) {
+  const auto found = std::find(group.members.begin(), group.members.end(), rank);
+  if (found == group.members.end()) {
+    return std::nullopt;
+  }
+  RingMember member;
+  member.size = group.size;
+  member.index = static_cast<int>(found - group.members.begin());
+  member.out = ring->second + static_cast<std::size_t>(member.index);
+  member.in = ring->second + static_cast<std::size_t>((member.index + member.size - 1) % member.size);
+  return member;
+}
+
 tl::expected<Plan, error::Infeasible> plan_pipes(const graph::OperationGraph& graph,
                                                  const deployment::Deployment& deployment) {
   Plan plan;

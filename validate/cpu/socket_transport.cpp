@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -74,8 +75,20 @@ struct Transfer {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   std::size_t left = 0;
+  std::size_t wakes_at = 0;  ///< bytes that must be there before a receiver is woken; 0: not set yet
 
   [[nodiscard]] bool receives() const { return to != nullptr; }
+
+  /// Being woken for every packet would take the core from the kernels that run beside.
+  void wait_for_many() {
+    constexpr std::size_t kMany = 65536;
+    const std::size_t wanted = std::min(left, kMany);
+    if (receives() && wanted != wakes_at) {
+      const int bytes = static_cast<int>(wanted);
+      setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+      wakes_at = wanted;
+    }
+  }
 
   /// Moves what the socket takes or has.
   void advance() {
@@ -103,6 +116,7 @@ void complete(std::span<Transfer> transfers) {
     nfds_t count = 0;
     for (Transfer& transfer : transfers) {
       if (transfer.left > 0) {
+        transfer.wait_for_many();
         waiting[count] = {transfer.socket, static_cast<short>(transfer.receives() ? POLLIN : POLLOUT), 0};
         whose[count] = &transfer;
         ++count;

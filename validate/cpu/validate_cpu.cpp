@@ -3,15 +3,17 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include "sim/report/perfetto.hpp"
 #include "validate/compare.hpp"
-#include "validate/cpu/calibration.hpp"
+#include "validate/cpu/calibrator.hpp"
 #include "validate/cpu/cores.hpp"
 #include "validate/cpu/cpu_backend.hpp"
 #include "validate/cpu/merge.hpp"
@@ -20,6 +22,7 @@
 #include "validate/plugins.hpp"
 #include "validate/prepare.hpp"
 #include "validate/ranks/network.hpp"
+#include "validate/ranks/wire.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
@@ -77,10 +80,15 @@ std::string address_of(const Job& job, std::int32_t rank) {
   return job.settings.wires == Wires::kNamespaces ? ranks::address_of_node(node_of(job, rank)) : "127.0.0.1";
 }
 
+/// Kernels alone before every step: a machine that gets slower or faster does so for both.
+constexpr int kRoundsBefore = 3;
+
 /// From a rank's first to its last word.
 void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   pin_to_core_of(rank);
-  setenv("OMP_NUM_THREADS", "1", 1);  // a second thread on the rank's only core would spin against the first
+  constexpr unsigned long kTimerSlackNs = 1000;
+  prctl(PR_SET_TIMERSLACK, kTimerSlackNs);  // of this thread and those that it starts
+  setenv("OMP_NUM_THREADS", "1", 1);        // a second thread on the rank's only core would spin against the first
   unsetenv("OPENBLAS_CORETYPE");
   const Plugin plugin("onednn");
   const std::unique_ptr<KernelEngine> engine(
@@ -92,14 +100,28 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   const Executable& executable = job.executable;
   const Machine machine{
       executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *job.memory, control};
-  control.report(calibrate(machine, rank).pack());
+  Calibrator calibrator(machine, rank);
+  control.report(calibrator.run().pack());
   const std::unique_ptr<Backend> backend = make_cpu_backend(machine, rank);
   for (int repeat = -job.settings.warm_up; repeat < job.settings.repeats; ++repeat) {
+    const std::string samples = pack_samples(calibrator.kernels(kRoundsBefore));
     const Execution execution = execute(executable.prepared.graph, executable.deployment, executable.order, *backend);
     if (repeat >= 0) {
-      control.report(pack(execution, rank));
+      ranks::Packer packer;
+      packer.text(pack(execution, rank));
+      packer.text(samples);
+      control.report(packer.take());
     }
   }
+}
+
+/// Seconds of compute of the busiest rank.
+double longest_compute(const Calibrated& calibrated) {
+  double longest = 0;
+  for (const auto& durations : calibrated.durations) {
+    longest = std::max(longest, std::accumulate(durations.begin(), durations.end(), 0.0));
+  }
+  return longest;
 }
 
 std::unique_ptr<ranks::Coordinator> start_ranks(const Job& job) {
@@ -196,36 +218,38 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   const std::unique_ptr<ranks::Coordinator> ranks = start_ranks(job);
   ranks->greet(kPatience);
   std::vector<RankCalibration> calibrations;
-  Calibrated calibrated;
   std::vector<Execution> executions;
   double patience = kPatience;
+  const auto calibrate = [&](double hidden) {
+    return apply(calibrations, executable->deployment, job.plan, job.calls, settings.wires != Wires::kSharedMemory,
+                 hidden);
+  };
   ranks->serve([&] { return patience; },
                [&](const std::vector<std::string>& reports) {
-                 if (!calibrations.empty()) {
-                   executions.push_back(merge(reports, graph, executable->deployment));
+                 if (calibrations.empty()) {
+                   for (const std::string& report : reports) {
+                     calibrations.push_back(RankCalibration::unpack(report));
+                   }
+                   constexpr double kSlower = 20;  // messages on a slow network, and neighbours
+                   patience += kSlower * longest_compute(calibrate(0));
                    return;
                  }
-                 for (const std::string& report : reports) {
-                   calibrations.push_back(RankCalibration::unpack(report));
+                 std::vector<std::string> records;
+                 for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+                   ranks::Unpacker unpacker(reports[rank]);
+                   records.push_back(unpacker.text());
+                   calibrations[rank].add_samples(unpacker.text());
                  }
-                 calibrated = apply(calibrations, executable->deployment, job.plan, job.calls,
-                                    settings.wires != Wires::kSharedMemory);
-                 double longest = 0;
-                 for (const auto& durations : calibrated.durations) {
-                   double sum = 0;
-                   for (const double duration : durations) {
-                     sum += duration;
-                   }
-                   longest = std::max(longest, sum);
-                 }
-                 constexpr double kSlower = 20;  // messages on a slow network, and neighbours
-                 patience += kSlower * longest;
+                 executions.push_back(merge(records, graph, executable->deployment));
                });
 
   replay::Options options = executable->options;
   options.transport = scenario::Transport::kSimgrid;
+  Calibrated calibrated = calibrate(0);
   options.communication_slowdown = calibrated.slowdown;
   options.compute_durations = &calibrated.durations;
+  const timeline::Timeline first = replay::replay(graph, calibrated.deployment, options);
+  calibrated = calibrate(hidden_share(graph, calibrated.deployment, first));
   Timelines timelines;
   Validated validated{compare(graph, calibrated.deployment, executions, options, &timelines), {}};
   report::Validation& result = validated.report;

@@ -89,9 +89,10 @@ void enter_namespaces() {
   write_file("/proc/self/gid_map", fmt::format("0 {} 1", group));
 }
 
-std::string shaper(const std::string& device, double bytes_per_s) {
-  return fmt::format("tc qdisc add dev {} root tbf rate {:.0f}bit burst {:.0f} latency 200ms", device, bytes_per_s * 8,
-                     burst_bytes(bytes_per_s));
+void shape(const std::string& device, double bytes_per_s) {
+  must(fmt::format("ip link set {} gso_max_size {:.0f}", device, segment_bytes(bytes_per_s)));
+  must(fmt::format("tc qdisc add dev {} root tbf rate {:.0f}bit burst {:.0f} latency 200ms", device, bytes_per_s * 8,
+                   burst_bytes(bytes_per_s)));
 }
 
 /// The rank's side of its node's port; in the node's namespace.
@@ -99,7 +100,7 @@ void set_up_port(int node, double bytes_per_s) {
   must("ip link set lo up");
   must(fmt::format("ip addr add {}/16 dev port{}", address_of_node(node), node));
   must(fmt::format("ip link set port{} up", node));
-  must(shaper(fmt::format("port{}", node), bytes_per_s));
+  shape(fmt::format("port{}", node), bytes_per_s);
 }
 
 void tell(int socket, char what) {
@@ -186,7 +187,7 @@ class Keeper {
       must(fmt::format("ip link set node{} master bridge", node));
       must(fmt::format("ip link set node{} up", node));
       if (std::set<int>(network_.node_of_rank.begin(), network_.node_of_rank.end()).size() > 2) {
-        must(shaper(fmt::format("node{}", node), network_.bytes_per_s));  // several senders meet before one port
+        shape(fmt::format("node{}", node), network_.bytes_per_s);  // several senders meet before one port
       }
       tell(line[0], 'g');
       hear(line[0]);  // later ranks of the node find it set up
@@ -221,11 +222,17 @@ class Keeper {
 
 }  // namespace
 
+double segment_bytes(double bytes_per_s) {
+  constexpr double kSeconds = 0.1e-3;
+  constexpr double kLeast = 8192;
+  constexpr double kMost = 65536;  // what the kernel makes by itself
+  return std::clamp(kSeconds * bytes_per_s, kLeast, kMost);
+}
+
 double burst_bytes(double bytes_per_s) {
-  constexpr double kPacket = 65536;
-  constexpr double kSeconds = 0.5e-3;
+  constexpr double kSeconds = 0.15e-3;
   constexpr double kMost = 262144;
-  return std::min(kMost, kPacket + kSeconds * bytes_per_s);
+  return std::min(kMost, segment_bytes(bytes_per_s) + kSeconds * bytes_per_s);
 }
 
 std::string address_of_node(int node) {

@@ -15,8 +15,12 @@ struct ShapedNetwork {
   double bytes_per_s = 0;  ///< of a port, what a long TCP stream carries
 };
 
-/// Bytes that a port lets through at once after a pause. Below one 64 KiB packet of segmentation offload the sender's
-/// system call would spin for the whole transfer.
+/// Largest packet that a sender hands to its port (segmentation offload): 0.1 ms of the rate, 8 to 64 KiB.
+/// Larger ones cost less processor time, but would need a larger bucket.
+[[nodiscard]] double segment_bytes(double bytes_per_s);
+
+/// Bytes that a port lets through at once after a pause: a segment, and what passes until a timer has been served
+/// (0.15 ms); at most 256 KiB. So much of an isolated message is faster than the link.
 [[nodiscard]] double burst_bytes(double bytes_per_s);
 
 /// Where a rank listens.

@@ -1,5 +1,3 @@
-#include "validate/ranks/network.hpp"
-
 #include <csignal>
 #include <cstddef>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "sim/error/error.hpp"
 #include "validate/cpu/transport.hpp"
+#include "validate/ranks/network.hpp"
 
 namespace lamina::validate::ranks {
 namespace {
@@ -90,11 +89,15 @@ TEST(ShapedNetwork, AKilledRankIsTold) {
   EXPECT_THAT(fault, HasSubstr("signal 9"));
 }
 
-TEST(ShapedNetwork, LetsAWholePacketThroughAtOnce) {
-  for (const double rate : {1e6, 12.5e6, 125e6, 1.25e9}) {
-    EXPECT_GE(burst_bytes(rate), 65536);
+TEST(ShapedNetwork, LetsASegmentThroughAtOnceAndLittleMore) {
+  for (const double rate : {1e6, 12.5e6, 125e6, 1.25e9, 50e9}) {
+    EXPECT_GE(segment_bytes(rate), 2 * 1500);
+    EXPECT_LE(segment_bytes(rate), 65536);
+    EXPECT_GT(burst_bytes(rate), segment_bytes(rate));  // tc-tbf drops what is larger than its bucket
     EXPECT_LE(burst_bytes(rate), 262144);
   }
+  constexpr double kGigabit = 125e6;
+  EXPECT_LE(burst_bytes(kGigabit) / kGigabit, 0.25e-3);
 }
 
 }  // namespace

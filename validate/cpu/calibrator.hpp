@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "validate/cpu/calibration.hpp"
+#include "validate/cpu/cpu_backend.hpp"
+
+namespace lamina::validate::cpu {
+
+/// Micro-benchmarks of one rank on the very kernels and pipes of a step, apart from any step. All methods are
+/// collective: every rank calls them in the same order.
+class Calibrator {
+ public:
+  Calibrator(const Machine& machine, std::int32_t rank);
+
+  /// Kernels; then messages, pipe by pipe of each kind of path, alone and beside kernels; then host copies.
+  [[nodiscard]] RankCalibration run();
+
+  /// The rank's lists in turn, so that each finds the caches as a step leaves them, on all ranks at once.
+  [[nodiscard]] KernelSamples kernels(int rounds);
+
+ private:
+  /// One exchange over a pipe or a ring, again and again.
+  struct Traffic {
+    bool takes_part = false;
+    double messages = 1;  ///< of one exchange, one after the other
+    std::function<void()> exchange;
+  };
+
+  void warm_up();
+  [[nodiscard]] Traffic traffic(std::size_t pipe, std::size_t bytes) const;
+  [[nodiscard]] double alone(const Traffic& over, int count);
+  [[nodiscard]] double beside(const Traffic& over, int count);
+  void messages(std::size_t pipe);
+  void copies();
+
+  const Machine& machine_;
+  std::int32_t rank_;
+  std::size_t program_;
+  std::vector<int> used_;  ///< lists of this rank
+  RankCalibration result_;
+};
+
+/// Copies at the pace of a path.
+void copy_paced(const std::vector<float>& from, std::vector<float>& to, std::size_t bytes, std::int32_t path,
+                SharedMemory& memory);
+
+}  // namespace lamina::validate::cpu
