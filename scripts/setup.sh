@@ -6,7 +6,8 @@ lamina_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lamina_packages=(
   g++ cmake ninja-build pkg-config git
   libsimgrid-dev libboost-graph-dev libspdlog-dev libfmt-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
-  libexpected-dev libprotobuf-dev protobuf-compiler zlib1g-dev rapidjson-dev libsqlite3-dev libdnnl-dev iproute2
+  libexpected-dev libprotobuf-dev protobuf-compiler zlib1g-dev rapidjson-dev libsqlite3-dev iproute2
+  libdnnl-dev libopenblas-pthread-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 
@@ -53,7 +54,8 @@ lamina_install_packages() {
 
 # lamina_build [target...]: configures the release preset if needed and builds; all output on stderr.
 lamina_build() {
-  local options=(-DLAMINA_WITH_ONEDNN=ON) targets=()  # its package is in the list: no test of it is skipped
+  local options=(-DLAMINA_WITH_ONEDNN=ON -DLAMINA_WITH_OPENBLAS=ON)  # their packages are in the list: no test is skipped
+  local targets=()
   if command -v ccache >/dev/null; then
     options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi

@@ -4,9 +4,9 @@
 
 namespace lamina::validate {
 
-/// Version of the interfaces between this program and its plug-ins (Backend, KernelEngine, the structures they read):
-/// both come from one build.
-inline constexpr int kPluginVersion = 1;
+/// Version of the interfaces between this program and its plug-ins (Products, the CUDA back end, the structures they
+/// read): both come from one build.
+inline constexpr int kPluginVersion = 2;
 
 /// A shared object `lamina_<name>.so`, opened when its back end is asked for, so that nobody pays for, or needs, a
 /// library that he does not use. Looked for in $LAMINA_PLUGINS, then in `../lib/lamina` beside the folder of the

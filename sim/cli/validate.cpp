@@ -34,6 +34,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
   lamina validate my.yaml --backend numeric      does my schedule train?
   lamina validate my.yaml --backend cpu          real kernels and messages
+  lamina validate my.yaml --backend cpu --offload-to /scratch   real files, too
   lamina validate my.yaml --backend cuda         the same on GPUs
   torchrun --nproc-per-node 8 --no-python lamina validate my.yaml --backend cuda
   lamina validate my.yaml --format json
@@ -59,6 +60,8 @@ struct ValidateOptions {
   std::vector<std::string> overrides;
   std::string backend = "virtual";
   std::string transport = "memory";
+  std::string engine = "onednn";
+  std::string offload_to = "memory";
   std::string format = "console";
   std::string output_folder;
   double tolerance_percent = 0;
@@ -123,6 +126,8 @@ tl::expected<std::optional<validate::Validated>, error::Infeasible> execute(cons
                                                              {"tcp", validate::cpu::Wires::kLoopback},
                                                              {"ethernet", validate::cpu::Wires::kNamespaces}};
   settings.wires = wires.at(options.transport);
+  settings.engine = options.engine == "openblas" ? validate::cpu::Engine::kOpenBlas : validate::cpu::Engine::kOneDnn;
+  settings.offload_folder = options.offload_to == "memory" ? "" : options.offload_to;
   settings.perfetto = !options.output_folder.empty();
   return validate::cpu::validate_cpu(scenario, tools.catalogs, settings);
 }
@@ -163,6 +168,9 @@ ExitCode validate_file(const ValidateOptions& options, Session& session) {
   if (numbers && options.tolerance_percent > 0) {
     throw UsageError("--tolerance is about step times, which --backend numeric does not have");
   }
+  if (options.backend != "cpu" && (options.engine != "onednn" || options.offload_to != "memory")) {
+    throw UsageError("--engine and --offload-to are for --backend cpu");
+  }
   const Tools tools;
   const auto scenario = load_scenario(expand_files({options.input}).front(), tools.catalogue, tools.plugins,
                                       parse_overrides(options.overrides));
@@ -198,6 +206,20 @@ Command add_validate(CLI::App& root) {
                    "kept to the scenario's rate)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"memory", "tcp", "ethernet"}).description(""))
+      ->capture_default_str();
+  parser
+      ->add_option("--engine", options->engine,
+                   "cpu: onednn (bf16 and fp32) or openblas (fp32)\n"
+                   "multiplies matrices")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"onednn", "openblas"}).description(""))
+      ->capture_default_str();
+  parser
+      ->add_option("--offload-to", options->offload_to,
+                   "cpu: host copies go to memory, at the pace of the\n"
+                   "scenario's host paths, or to files without names\n"
+                   "in this folder, as fast as its disk is")
+      ->type_name("FOLDER")
       ->capture_default_str();
   parser->add_flag("--plain-copies", options->plain_copies,
                    "cuda: messages within one GPU are copies, not held\n"

@@ -64,6 +64,7 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"google/protobuf/", {"report", "chakra"}},
       {"zlib.h", {"report", "trace", "sweep", "validate"}},
       {"oneapi/", {"validate"}},
+      {"cblas.h", {"validate"}},
       {"cuda_runtime_api.h", {"validate"}},
       {"cublasLt.h", {"validate"}},
       {"nccl.h", {"validate"}},

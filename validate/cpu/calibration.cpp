@@ -88,7 +88,7 @@ std::string RankCalibration::pack() const {
   packer.text(pack_samples(list_samples));
   packer.array(pipes);
   packer.value(busy_share);
-  packer.value(copy_overhead_s);
+  packer.value(copies);
   return packer.take();
 }
 
@@ -100,7 +100,7 @@ RankCalibration RankCalibration::unpack(const std::string& text) {
   result.add_samples(unpacker.text());
   result.pipes = unpacker.array<PipeCost>();
   result.busy_share = unpacker.value<double>();
-  result.copy_overhead_s = unpacker.value<double>();
+  result.copies = unpacker.value<CopyCosts>();
   return result;
 }
 
@@ -126,7 +126,7 @@ void RankCalibration::add_samples(const std::string& text) {
 }
 
 Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment, const Plan& plan,
-                 const KernelCalls& calls, bool measured_rates, double hidden) {
+                 const KernelCalls& calls, bool measured_rates, double hidden, bool files) {
   Calibrated result;
   result.deployment = deployment;
   set_durations(ranks, deployment, calls, result);
@@ -145,14 +145,11 @@ Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::De
       set_path(cost->second, hidden, measured_rates, index, result.deployment);
     }
   }
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    for (const std::int32_t index : {deployment.ranks[rank].to_host, deployment.ranks[rank].from_host}) {
-      if (index >= 0) {
-        deployment::Path& path = result.deployment.paths[static_cast<std::size_t>(index)];
-        path.latency_s = deployment.paths[static_cast<std::size_t>(index)].latency_s + ranks[rank].copy_overhead_s;
-      }
-    }
+  std::vector<CopyCosts> copies;
+  for (const RankCalibration& rank : ranks) {
+    copies.push_back(rank.copies);
   }
+  apply_copies(copies, deployment, files, result.deployment);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/deployment/deployment.hpp"
+#include "validate/cpu/host_store.hpp"
 #include "validate/cpu/plan.hpp"
 #include "validate/kernel_calls.hpp"
 
@@ -42,7 +43,7 @@ struct RankCalibration {
   KernelSamples list_samples;
   std::vector<PipeCost> pipes;  ///< of those that end here
   double busy_share = 0;        ///< of the core, that messages take from kernels beside them
-  double copy_overhead_s = 0;   ///< of a host copy, beyond what its path takes
+  CopyCosts copies;
 
   void add_samples(const std::string& packed);
 
@@ -62,7 +63,9 @@ struct Calibrated {
 /// deployment's links are emulated, and only the overhead of the ends is added to their latency.
 /// @param hidden share of transfer time that lies beside compute: messages cost what they cost alone, or beside
 /// kernels, in these parts
+/// @param files host copies went to files
 [[nodiscard]] Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::Deployment& deployment,
-                               const Plan& plan, const KernelCalls& calls, bool measured_rates, double hidden);
+                               const Plan& plan, const KernelCalls& calls, bool measured_rates, double hidden,
+                               bool files);
 
 }  // namespace lamina::validate::cpu

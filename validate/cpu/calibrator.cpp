@@ -11,7 +11,6 @@
 
 #include "validate/cpu/ring.hpp"
 #include "validate/ranks/wire.hpp"
-#include "validate/statistics.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
@@ -84,7 +83,7 @@ RankCalibration Calibrator::run() {
   for (const std::size_t pipe : representatives(machine_.plan, machine_.deployment)) {
     messages(pipe);
   }
-  copies();
+  result_.copies = measure_copies(machine_.store, machine_.graph, machine_.deployment, rank_, machine_.control);
   return result_;
 }
 
@@ -199,40 +198,6 @@ void Calibrator::messages(std::size_t pipe) {
   if (over.to == rank_) {
     result_.pipes.push_back(cost);
   }
-}
-
-void Calibrator::copies() {
-  double most = 0;
-  const graph::Operation* largest = nullptr;
-  for (const graph::Operation& operation : machine_.graph.programs[program_].operations) {
-    if (operation.kind == graph::OperationKind::kHostCopy && operation.bytes > most) {
-      most = operation.bytes;
-      largest = &operation;
-    }
-  }
-  if (largest == nullptr) {
-    return;
-  }
-  const deployment::Rank& here = machine_.deployment.ranks[static_cast<std::size_t>(rank_)];
-  const std::int32_t path = largest->to_host ? here.to_host : here.from_host;
-  const std::vector<float> from(static_cast<std::size_t>(most / sizeof(float)) + 1, 0.5F);
-  std::vector<float> to(from);
-  std::vector<double> times;
-  constexpr int kCopies = 7;
-  for (int i = 0; i < kCopies; ++i) {
-    const double start = ranks::monotonic_s();
-    copy_paced(from, to, static_cast<std::size_t>(most), path, machine_.memory);
-    times.push_back(ranks::monotonic_s() - start);
-  }
-  const deployment::Path& over = machine_.deployment.paths[static_cast<std::size_t>(path)];
-  result_.copy_overhead_s = std::max(0.0, quantile(times, 0.5) - over.latency_s - over.alone_s_per_byte * most);
-}
-
-void copy_paced(const std::vector<float>& from, std::vector<float>& to, std::size_t bytes, std::int32_t path,
-                SharedMemory& memory) {
-  const double start = ranks::monotonic_s();
-  std::copy(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(float)), to.begin());
-  memory.pace(path, static_cast<double>(bytes), start);
 }
 
 }  // namespace lamina::validate::cpu

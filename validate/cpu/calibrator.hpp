@@ -33,7 +33,6 @@ class Calibrator {
   [[nodiscard]] double alone(const Traffic& over, int count);
   [[nodiscard]] double beside(const Traffic& over, int count);
   void messages(std::size_t pipe);
-  void copies();
 
   const Machine& machine_;
   std::int32_t rank_;
@@ -41,9 +40,5 @@ class Calibrator {
   std::vector<int> used_;  ///< lists of this rank
   RankCalibration result_;
 };
-
-/// Copies at the pace of a path.
-void copy_paced(const std::vector<float>& from, std::vector<float>& to, std::size_t bytes, std::int32_t path,
-                SharedMemory& memory);
 
 }  // namespace lamina::validate::cpu

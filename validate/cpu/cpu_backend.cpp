@@ -13,7 +13,6 @@
 
 #include <sys/resource.h>
 
-#include "validate/cpu/calibrator.hpp"
 #include "validate/cpu/ring.hpp"
 
 namespace lamina::validate::cpu {
@@ -109,23 +108,15 @@ class CpuBackend final : public Backend {
 
   void make_buffers() {
     const Plan& plan = machine_.plan;
-    std::size_t host = 0;
     for (std::size_t pipe = 0; pipe < plan.pipes.size(); ++pipe) {
       const bool mine = plan.pipes[pipe].from == rank_ || plan.pipes[pipe].to == rank_;
       pipe_buffers_.emplace_back(mine ? plan.pipes[pipe].most_bytes / sizeof(float) + 1 : 0, 0.5F);
     }
     for (const graph::Operation& operation : program_.operations) {
-      const auto count = static_cast<std::size_t>(operation.bytes / sizeof(float));
       if (operation.kind == OperationKind::kCollective) {
         std::vector<float>& buffer = group_buffers_[{group_of(operation), operation.phase}];
-        buffer.resize(std::max(buffer.size(), count), 0.5F);
-      } else if (operation.kind == OperationKind::kHostCopy) {
-        host = std::max(host, count);
+        buffer.resize(std::max(buffer.size(), bytes(operation) / sizeof(float)), 0.5F);
       }
-    }
-    for (auto* side : {&host_in_, &host_out_}) {
-      side->first.assign(host, 0.5F);
-      side->second.assign(host, 0.5F);
     }
   }
 
@@ -197,7 +188,7 @@ class CpuBackend final : public Backend {
         collective(operation);
         break;
       case OperationKind::kHostCopy:
-        copy(operation);
+        copy(index);
         break;
     }
     execution_.timeline.spans[static_cast<std::size_t>(rank_)][index] = {start - start_s_,
@@ -223,10 +214,10 @@ class CpuBackend final : public Backend {
              pipe_buffers_[member.in], machine_.transport);
   }
 
-  /// A copy engine: the bytes are moved, and the thread sleeps until a device would be done.
-  void copy(const graph::Operation& operation) {
-    auto& [from, to] = operation.to_host ? host_out_ : host_in_;
-    copy_paced(from, to, bytes(operation), operation.to_host ? here_.to_host : here_.from_host, machine_.memory);
+  void copy(std::uint32_t index) {
+    const graph::Operation& operation = program_.operations[index];
+    const std::size_t place = machine_.store.places().of_operation[index];
+    operation.to_host ? machine_.store.write(place, bytes(operation)) : machine_.store.read(place, bytes(operation));
   }
 
   Machine machine_;
@@ -239,8 +230,6 @@ class CpuBackend final : public Backend {
   std::vector<std::atomic<std::uint32_t>> done_;    ///< [operation] its event
   std::vector<std::vector<float>> pipe_buffers_;    ///< [pipe]
   std::map<std::pair<std::int32_t, graph::Phase>, std::vector<float>> group_buffers_;
-  std::pair<std::vector<float>, std::vector<float>> host_in_;
-  std::pair<std::vector<float>, std::vector<float>> host_out_;
   Execution execution_;
   double start_s_ = 0;
   std::mutex mutex_;

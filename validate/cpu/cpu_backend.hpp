@@ -5,6 +5,7 @@
 #include "sim/deployment/deployment.hpp"
 #include "sim/graph/operation_graph.hpp"
 #include "validate/backend.hpp"
+#include "validate/cpu/host_store.hpp"
 #include "validate/cpu/kernel_engine.hpp"
 #include "validate/cpu/plan.hpp"
 #include "validate/cpu/transport.hpp"
@@ -21,7 +22,7 @@ struct Machine {
   const KernelCalls& calls;
   KernelEngine& engine;
   Transport& transport;
-  SharedMemory& memory;  ///< paces host copies
+  HostStore& store;
   ranks::Control& control;
 };
 

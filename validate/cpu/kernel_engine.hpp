@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "validate/cpu/products.hpp"
 #include "validate/kernel_calls.hpp"
 
-/// Interface of the plug-ins that compute on a processor core.
+/// The kernels of a step on a processor core.
 namespace lamina::validate::cpu {
 
 /// What a rank will be asked to run.
@@ -32,9 +34,10 @@ class KernelEngine {
   virtual void run(int list, int unit, int micro_batch) = 0;
 };
 
-/// Entry point `lamina_make_kernel_engine`. The caller owns the result.
-/// @throws std::bad_alloc; std::runtime_error for data types the library cannot multiply here, and when it would take
-/// more memory than it may
-using MakeKernelEngine = KernelEngine*(const EngineSetup&);
+/// Products by `products`, which is of the setup's data type; fused attention head by head; Adam; everything else as a
+/// copy of the bytes that the kernel moves.
+/// @throws std::bad_alloc; std::runtime_error when it would take more memory than it may
+[[nodiscard]] std::unique_ptr<KernelEngine> make_kernel_engine(const EngineSetup& setup,
+                                                               std::unique_ptr<Products> products);
 
 }  // namespace lamina::validate::cpu

@@ -1,6 +1,5 @@
 #include "validate/cpu/micro_benchmarks.hpp"
 
-#include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -8,13 +7,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "validate/cpu/cores.hpp"
 #include "validate/cpu/kernel_engine.hpp"
 #include "validate/cpu/micro_rank.hpp"
-#include "validate/plugins.hpp"
 #include "validate/ranks/launch.hpp"
 #include "validate/ranks/wire.hpp"
 
@@ -38,8 +35,7 @@ double memory_of(const MicroCase& one, bool half) {
 /// What rank 0 measures without the other one.
 class Kernels {
  public:
-  Kernels(const MicroPlan& plan, MicroResult& result)
-      : plan_(plan), result_(result), make_(plugin_.entry<MakeKernelEngine>("lamina_make_kernel_engine")) {}
+  Kernels(const MicroPlan& plan, MicroResult& result) : plan_(plan), result_(result) {}
 
   void run(MicroGroup group, bool half, double end_s) {
     const std::vector<MicroCase>& cases = group == MicroGroup::kProducts ? plan_.products : plan_.attention;
@@ -72,9 +68,9 @@ class Kernels {
     const auto lists = std::make_shared<std::vector<std::vector<KernelCall>>>(1, plan_.products[kOf512].calls);
     std::shared_ptr<KernelEngine> engine;
     try {
-      engine.reset(make_(setup_of(*lists, true)));
+      engine = engine_of(setup_of(*lists, true));
     } catch (const std::exception&) {  // no bf16 here
-      engine.reset(make_(setup_of(*lists, false)));
+      engine = engine_of(setup_of(*lists, false));
     }
     return [lists, engine] { engine->run(0, 0, 0); };
   }
@@ -86,6 +82,10 @@ class Kernels {
     setup.used = {1};
     setup.half = half;
     return setup;
+  }
+
+  [[nodiscard]] std::unique_ptr<KernelEngine> engine_of(const EngineSetup& setup) const {
+    return make_kernel_engine(setup, library_.make(setup.half));
   }
 
   [[nodiscard]] static bool of_model(const MicroCase& one) { return one.name != "square" && one.name != "thin"; }
@@ -136,7 +136,7 @@ class Kernels {
   std::unique_ptr<KernelEngine> make(const EngineSetup& setup, std::span<MicroTiming> rows) {
     MicroFate fate = MicroFate::kNoMemory;
     try {
-      return std::unique_ptr<KernelEngine>(make_(setup));
+      return engine_of(setup);
     } catch (const std::bad_alloc&) {
     } catch (const std::exception&) {  // the library's own kinds among them
       fate = MicroFate::kNotSupported;
@@ -165,8 +165,7 @@ class Kernels {
 
   const MicroPlan& plan_;
   MicroResult& result_;
-  Plugin plugin_{"onednn"};
-  MakeKernelEngine* make_;
+  ProductLibrary library_{"onednn"};
   double rate_[2] = {0, 0};
   bool supported_[2] = {true, true};
 };
@@ -201,8 +200,6 @@ void unpack(const std::string& text, MicroResult& into) {
 void be_rank(const MicroPlan& plan, const MicroSettings& settings, int rank, ranks::Control& control) {
   const double start = ranks::monotonic_s();
   pin_to_core_of(rank);
-  setenv("OMP_NUM_THREADS", "1", 1);
-  unsetenv("OPENBLAS_CORETYPE");
   MicroResult result;
   std::unique_ptr<Kernels> kernels = rank == 0 ? std::make_unique<Kernels>(plan, result) : nullptr;
   double share = 0;

@@ -1,6 +1,5 @@
 #include "validate/cpu/validate_cpu.hpp"
 
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -16,10 +15,11 @@
 #include "validate/cpu/calibrator.hpp"
 #include "validate/cpu/cores.hpp"
 #include "validate/cpu/cpu_backend.hpp"
+#include "validate/cpu/host_store.hpp"
 #include "validate/cpu/merge.hpp"
 #include "validate/cpu/plan.hpp"
+#include "validate/cpu/products.hpp"
 #include "validate/execute.hpp"
-#include "validate/plugins.hpp"
 #include "validate/prepare.hpp"
 #include "validate/ranks/network.hpp"
 #include "validate/ranks/wire.hpp"
@@ -80,6 +80,33 @@ std::string address_of(const Job& job, std::int32_t rank) {
   return job.settings.wires == Wires::kNamespaces ? ranks::address_of_node(node_of(job, rank)) : "127.0.0.1";
 }
 
+const char* name_of(Engine engine) {
+  return engine == Engine::kOneDnn ? "onednn" : "openblas";
+}
+
+const graph::Program& program_of(const Job& job, std::int32_t rank) {
+  const deployment::Rank& here = job.executable.deployment.ranks[static_cast<std::size_t>(rank)];
+  return job.executable.prepared.graph.programs[static_cast<std::size_t>(here.program)];
+}
+
+std::unique_ptr<HostStore> make_store(const Job& job, std::int32_t rank) {
+  HostPlaces places = place_copies(program_of(job, rank));
+  if (!job.settings.offload_folder.empty()) {  // ranks without copies too: all measure in the same rounds
+    return make_file_store(std::move(places), job.settings.offload_folder);
+  }
+  return make_memory_store(std::move(places), job.executable.deployment.ranks[static_cast<std::size_t>(rank)],
+                           *job.memory);
+}
+
+/// Bytes that all ranks copy to and from the host in a step.
+double host_bytes(const Job& job) {
+  double bytes = 0;
+  for (std::int32_t rank = 0; rank < job.scenario.strategy.ranks(); ++rank) {
+    bytes += place_copies(program_of(job, rank)).in_step;
+  }
+  return bytes;
+}
+
 /// Kernels alone before every step: a machine that gets slower or faster does so for both.
 constexpr int kRoundsBefore = 3;
 
@@ -88,18 +115,17 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   pin_to_core_of(rank);
   constexpr unsigned long kTimerSlackNs = 1000;
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);  // of this thread and those that it starts
-  setenv("OMP_NUM_THREADS", "1", 1);        // a second thread on the rank's only core would spin against the first
-  unsetenv("OPENBLAS_CORETYPE");
-  const Plugin plugin("onednn");
-  const std::unique_ptr<KernelEngine> engine(
-      plugin.entry<MakeKernelEngine>("lamina_make_kernel_engine")(engine_setup(job, rank)));
+  const EngineSetup setup = engine_setup(job, rank);
+  const std::unique_ptr<KernelEngine> engine =
+      make_kernel_engine(setup, ProductLibrary(name_of(job.settings.engine)).make(setup.half));
   const std::unique_ptr<Transport> transport =
       job.settings.wires == Wires::kSharedMemory
           ? job.memory->attach()
           : connect_sockets(job.plan.pipes, rank, address_of(job, rank), control);
   const Executable& executable = job.executable;
+  const std::unique_ptr<HostStore> store = make_store(job, rank);
   const Machine machine{
-      executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *job.memory, control};
+      executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *store, control};
   Calibrator calibrator(machine, rank);
   control.report(calibrator.run().pack());
   const std::unique_ptr<Backend> backend = make_cpu_backend(machine, rank);
@@ -198,6 +224,10 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
     return tl::unexpected(error::Infeasible{
         "Processor cores multiply bf16 and fp32 only; set strategy.precision.compute to one of them."});
   }
+  if (type == DataType::kBf16 && settings.engine == Engine::kOpenBlas) {
+    return tl::unexpected(error::Infeasible{
+        "OpenBLAS multiplies fp32 only; set strategy.precision.compute to fp32, or take --engine onednn."});
+  }
   if (scenario.strategy.ranks() > kMostRanks) {
     return tl::unexpected(error::Infeasible{fmt::format("{} ranks; at most {} are put on the cores of one machine.",
                                                         scenario.strategy.ranks(), kMostRanks)});
@@ -215,14 +245,18 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   job.calls = kernel_calls(graph, executable->prepared.work, scenario.strategy);
   job.memory = std::make_unique<SharedMemory>(job.plan.pipes, executable->deployment);
 
+  const std::string files =
+      settings.offload_folder.empty() ? std::string() : describe_file_store(settings.offload_folder);
+
   const std::unique_ptr<ranks::Coordinator> ranks = start_ranks(job);
   ranks->greet(kPatience);
   std::vector<RankCalibration> calibrations;
   std::vector<Execution> executions;
-  double patience = kPatience;
+  constexpr double kSlowDisk = 5e6;  // bytes per second
+  double patience = kPatience + (settings.offload_folder.empty() ? 0 : host_bytes(job) / kSlowDisk);
   const auto calibrate = [&](double hidden) {
     return apply(calibrations, executable->deployment, job.plan, job.calls, settings.wires != Wires::kSharedMemory,
-                 hidden);
+                 hidden, !settings.offload_folder.empty());
   };
   ranks->serve([&] { return patience; },
                [&](const std::vector<std::string>& reports) {
@@ -256,6 +290,12 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   result.name = scenario.name;
   result.backend = name_of(settings.wires);
   add_conditions(calibrations, calibrated, executions, result);
+  if (!files.empty()) {
+    result.conditions.push_back(files);
+    if (host_bytes(job) <= 0) {
+      result.warnings.push_back("No copies to the host, so that no file was written; strategy.offload asks for them.");
+    }
+  }
   if (settings.perfetto) {
     validated.perfetto =
         report::to_perfetto(graph, calibrated.deployment, timelines.predicted, timelines.measured, scenario.name);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 #include <tl/expected.hpp>
 
 #include "sim/error/error.hpp"
@@ -15,10 +17,18 @@ enum class Wires {
   kNamespaces,    ///< TCP between network namespaces whose ports keep the rate of the scenario's
 };
 
+/// The library of matrix products; each is a plug-in.
+enum class Engine {
+  kOneDnn,    ///< bf16 and float32
+  kOpenBlas,  ///< float32
+};
+
 struct Settings {
   int repeats = 5;
   int warm_up = 2;
   Wires wires = Wires::kSharedMemory;
+  Engine engine = Engine::kOneDnn;
+  std::filesystem::path offload_folder;  ///< host copies go to files there; empty: to memory, at the pace of the paths
   bool perfetto = false;
 };
 
@@ -27,9 +37,9 @@ inline constexpr int kMostRanks = 64;
 
 /// Executes the scenario's graph on cores of this machine, a process per rank: kernels of the model's shapes, messages,
 /// rings and host copies are real. Calibrates first, and compares with the replay of what was calibrated.
-/// @return Infeasible as validate_virtual, for a custom model (it has no kernels), and for data types that cores do not
-/// multiply
-/// @throws EnvironmentError when a rank fails, or the machine lacks library or memory
+/// @return Infeasible as validate_virtual, for a custom model (it has no kernels), and for data types that cores, or
+/// the library, do not multiply
+/// @throws EnvironmentError when a rank fails, or the machine lacks library, memory, folder or room in it
 [[nodiscard]] tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
                                                                       const pipeline::Catalogs& catalogs,
                                                                       const Settings& settings);

@@ -53,7 +53,7 @@ class CpuCalibration : public testing::Test {
   }
 
   [[nodiscard]] Calibrated applied(bool measured_rates, double hidden) const {
-    return apply(ranks_, prepared_.deployment, plan_, calls_, measured_rates, hidden);
+    return apply(ranks_, prepared_.deployment, plan_, calls_, measured_rates, hidden, false);
   }
 
   [[nodiscard]] const deployment::Path& path_of_pipe(const deployment::Deployment& deployment) const {
@@ -117,13 +117,13 @@ TEST_F(CpuCalibration, TheShareOfTheCoreThatMessagesTakeIsTheMeanOverTheRanks) {
 TEST_F(CpuCalibration, ReadsBackWhatItPacked) {
   ranks_[1].engine = "an engine";
   ranks_[1].busy_share = 0.25;
-  ranks_[1].copy_overhead_s = 1e-5;
+  ranks_[1].copies.to_host.large_s = 1e-5;
   ranks_[1].memory_bytes = 5e8;
   const RankCalibration back = RankCalibration::unpack(ranks_[1].pack());
   EXPECT_EQ(back.engine, "an engine");
   EXPECT_EQ(back.memory_bytes, 5e8);
   EXPECT_EQ(back.busy_share, 0.25);
-  EXPECT_EQ(back.copy_overhead_s, 1e-5);
+  EXPECT_EQ(back.copies.to_host.large_s, 1e-5);
   EXPECT_EQ(back.list_samples, ranks_[1].list_samples);
   ASSERT_EQ(back.pipes.size(), 1U);
   EXPECT_EQ(back.pipes[0].beside.large_s, 33e-3);
