@@ -30,6 +30,7 @@ struct Command {
 [[nodiscard]] Command add_check(CLI::App& root);
 [[nodiscard]] Command add_explain(CLI::App& root);
 [[nodiscard]] Command add_draw(CLI::App& root);
+[[nodiscard]] Command add_plot(CLI::App& root);
 [[nodiscard]] Command add_export(CLI::App& root);
 [[nodiscard]] Command add_list(CLI::App& root);
 [[nodiscard]] Command add_trace(CLI::App& root);

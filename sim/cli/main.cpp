@@ -85,9 +85,10 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root),     add_check(root), add_compare(root),  add_requirements(root),
-                                         add_explain(root), add_draw(root),  add_export(root),   add_list(root),
-                                         add_trace(root),   add_sweep(root), add_validate(root), add_calibrate(root)};
+  const std::vector<Command> commands = {add_run(root),      add_check(root), add_compare(root), add_requirements(root),
+                                         add_explain(root),  add_draw(root),  add_plot(root),    add_export(root),
+                                         add_list(root),     add_trace(root), add_sweep(root),   add_validate(root),
+                                         add_calibrate(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }

@@ -215,19 +215,12 @@ class PanelWriter {
 std::string to_svg(const std::vector<Chart>& charts, const Options& options) {
   const Layout layout = lay_out(charts, options);
   const Legend explanation = legend(charts, layout);
-  const std::string width = decimal(layout.width);
-  const std::string height = decimal(std::ceil(explanation.bottom + kMargin));
-  std::string svg = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{0}\" height=\"{1}\" "
-      "viewBox=\"0 0 {0} {1}\" font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n"
-      "<title>{2}</title>\n"
-      "<rect x=\"0\" y=\"0\" width=\"{0}\" height=\"{1}\" fill=\"{3}\"/>\n",
-      width, height, escaped(charts.empty() ? "" : charts.front().title), kPaper);
+  std::string elements;
   for (std::size_t index = 0; index < charts.size(); ++index) {
-    PanelWriter(charts[index], layout, layout.panels[index], svg).write();
+    PanelWriter(charts[index], layout, layout.panels[index], elements).write();
   }
-  return svg + explanation.elements + "</svg>\n";
+  return document(layout.width, std::ceil(explanation.bottom + kMargin), charts.empty() ? "" : charts.front().title,
+                  elements + explanation.elements);
 }
 
 }  // namespace lamina::draw

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/draw/palette.hpp"
 #include "sim/report/text.hpp"
 
 namespace lamina::draw {
@@ -56,6 +57,16 @@ std::string text_element(double x, double y, std::string_view text, const TextSt
 double baseline(double centre, double size) {
   constexpr double kHalfDigitHeight = 0.36;  // of Helvetica and DejaVu Sans
   return centre + kHalfDigitHeight * size;
+}
+
+std::string document(double width, double height, std::string_view title, std::string_view elements) {
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{0}\" height=\"{1}\" "
+      "viewBox=\"0 0 {0} {1}\" font-family=\"Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif\">\n"
+      "<title>{2}</title>\n"
+      "<rect x=\"0\" y=\"0\" width=\"{0}\" height=\"{1}\" fill=\"{3}\"/>\n{4}</svg>\n",
+      decimal(width), decimal(height), escaped(title), kPaper, elements);
 }
 
 }  // namespace lamina::draw

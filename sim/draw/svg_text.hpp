@@ -26,4 +26,7 @@ struct TextStyle {
 /// Baseline of digits that are centred on `centre`.
 [[nodiscard]] double baseline(double centre, double size);
 
+/// A whole SVG 1.1 picture on white paper.
+[[nodiscard]] std::string document(double width, double height, std::string_view title, std::string_view elements);
+
 }  // namespace lamina::draw

@@ -44,12 +44,13 @@ const std::map<std::string, Rooms>& allowed() {
       {"explain", {"pipeline"}},
       {"draw", {"schedules", "deployment", "timeline", "report"}},
       {"trace", {"replay", "schedules", "report"}},
+      {"curves", {"draw", "trace"}},
       {"comparison", {"report"}},
       {"requirements", {"pipeline"}},
       {"sweep", {"pipeline"}},
       {"chakra", {"pipeline"}},
       {"validate", {"pipeline", "trace"}},
-      {"cli", {"pipeline", "explain", "draw", "trace", "comparison", "requirements", "sweep", "chakra", "validate"}},
+      {"cli", {"pipeline", "explain", "curves", "trace", "comparison", "requirements", "sweep", "chakra", "validate"}},
   };
   return table;
 }
