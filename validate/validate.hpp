@@ -11,6 +11,12 @@
 
 namespace lamina::validate {
 
+/// Where the kernel times and links of a prediction come from.
+enum class PredictBy {
+  kMeasurements,  ///< micro-benchmarks before the step
+  kScenario,      ///< its own cost model, accelerator and links, as `lamina run` takes them
+};
+
 struct Validated {
   report::Validation report;
   std::string perfetto;  ///< prediction and execution above each other; empty unless asked for
@@ -21,7 +27,7 @@ struct Validated {
 /// @return Infeasible as pipeline::prepare; for layouts of too many operations, and for collectives in message
 /// form
 [[nodiscard]] tl::expected<Validated, error::Infeasible> validate_virtual(const scenario::Scenario& scenario,
-                                                                                   const pipeline::Catalogs& catalogs,
-                                                                                   int repeats, bool perfetto = false);
+                                                                          const pipeline::Catalogs& catalogs,
+                                                                          int repeats, bool perfetto = false);
 
 }  // namespace lamina::validate

@@ -34,6 +34,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
   lamina validate my.yaml --backend numeric      does my schedule train?
   lamina validate my.yaml --backend cpu          real kernels and messages
+  lamina validate my.yaml --backend cpu --calibration scenario   test run itself
   lamina validate my.yaml --backend cpu --offload-to /scratch   real files, too
   lamina validate my.yaml --backend cuda         the same on GPUs
   torchrun --nproc-per-node 8 --no-python lamina validate my.yaml --backend cuda
@@ -41,7 +42,8 @@ constexpr const char* kExamples = R"(Examples:
 
 The graph that "run" replays is executed, operation by operation, and compared
 with its replay: the step, the step replayed with the execution's own kernel
-durations, every kind of operation, every pipeline rank, the order.
+durations, every kind of operation, every pipeline rank, the order. On cpu and
+cuda also with what "run" prints for the scenario as it is.
 
 Back ends:
   virtual  clocks that advance: exact, proves the executor
@@ -62,6 +64,7 @@ struct ValidateOptions {
   std::string transport = "memory";
   std::string engine = "onednn";
   std::string offload_to = "memory";
+  std::string calibration = "measure";
   std::string format = "console";
   std::string output_folder;
   double tolerance_percent = 0;
@@ -84,6 +87,10 @@ void write_results(const Document& document, const ValidateOptions& options, Ses
 ExitCode refuse(const error::Infeasible& why, const ValidateOptions& options, Session& session) {
   print_error("infeasible", fmt::format("{}: {}", options.input, why.reason), session.colour_errors);
   return ExitCode::kInfeasible;
+}
+
+validate::PredictBy predict_by(const ValidateOptions& options) {
+  return options.calibration == "scenario" ? validate::PredictBy::kScenario : validate::PredictBy::kMeasurements;
 }
 
 ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
@@ -117,6 +124,7 @@ tl::expected<std::optional<validate::Validated>, error::Infeasible> execute(cons
     settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
     settings.emulate_links = !options.plain_copies;
     settings.hold_compute = options.hold_compute;
+    settings.predict_by = predict_by(options);
     settings.perfetto = !options.output_folder.empty();
     return validate::cuda::validate_cuda(scenario, tools.catalogs, settings);
   }
@@ -127,6 +135,7 @@ tl::expected<std::optional<validate::Validated>, error::Infeasible> execute(cons
                                                              {"ethernet", validate::cpu::Wires::kNamespaces}};
   settings.wires = wires.at(options.transport);
   settings.engine = options.engine == "openblas" ? validate::cpu::Engine::kOpenBlas : validate::cpu::Engine::kOneDnn;
+  settings.predict_by = predict_by(options);
   settings.offload_folder = options.offload_to == "memory" ? "" : options.offload_to;
   settings.perfetto = !options.output_folder.empty();
   return validate::cpu::validate_cpu(scenario, tools.catalogs, settings);
@@ -170,6 +179,9 @@ ExitCode validate_file(const ValidateOptions& options, Session& session) {
   }
   if (options.backend != "cpu" && (options.engine != "onednn" || options.offload_to != "memory")) {
     throw UsageError("--engine and --offload-to are for --backend cpu");
+  }
+  if (options.backend != "cpu" && options.backend != "cuda" && options.calibration != "measure") {
+    throw UsageError("--calibration scenario is for --backend cpu and cuda; other back ends measure nothing");
   }
   const Tools tools;
   const auto scenario = load_scenario(expand_files({options.input}).front(), tools.catalogue, tools.plugins,
@@ -220,6 +232,15 @@ Command add_validate(CLI::App& root) {
                    "scenario's host paths, or to files without names\n"
                    "in this folder, as fast as its disk is")
       ->type_name("FOLDER")
+      ->capture_default_str();
+  parser
+      ->add_option("--calibration", options->calibration,
+                   "cpu, cuda: measure (kernels and links, before the\n"
+                   "step) or scenario (predict by the scenario's own\n"
+                   "cost model and links, as run does; say, those of\n"
+                   "lamina calibrate)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"measure", "scenario"}).description(""))
       ->capture_default_str();
   parser->add_flag("--plain-copies", options->plain_copies,
                    "cuda: messages within one GPU are copies, not held\n"

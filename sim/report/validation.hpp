@@ -17,6 +17,7 @@ struct DurationRow {
   std::int64_t operations = 0;  ///< per step, all ranks
   double predicted_s = 0;
   double measured_s = 0;
+  double scenario_s = 0;  ///< by the scenario's own model, where `Validation::scenario_s` is known
 };
 
 /// One pipeline rank: its slowest data- and tensor-parallel rank by compute.
@@ -35,7 +36,10 @@ struct Validation {
   double measured_s = 0;  ///< step, median of the repeats
   double measured_least_s = 0;
   double measured_most_s = 0;
-  double predicted_s = 0;       ///< step by the model
+  double predicted_s = 0;  ///< step by the model
+  /// Step as `lamina run` prints it, by the scenario's own cost model and links; 0: not asked (virtual devices).
+  double scenario_s = 0;
+  bool calibrated = true;       ///< the prediction has measured kernels and links; else the scenario's
   double structural_s = 0;      ///< step by a replay with the kernel durations of the median repeat
   double structural_worst = 0;  ///< largest error of such a replay of any repeat, relative, with its sign
   double predicted_hidden = 0;  ///< share of transfer time that lies beside compute, all ranks
@@ -53,6 +57,8 @@ struct Validation {
 
   /// Of the model's step, relative to the measured one: 0.05 is 5 % too long.
   [[nodiscard]] double error() const { return predicted_s / measured_s - 1; }
+
+  [[nodiscard]] double scenario_error() const { return scenario_s / measured_s - 1; }
 
   [[nodiscard]] double structural_error() const { return structural_s / measured_s - 1; }
 };

@@ -19,6 +19,11 @@ void add_steps(Page& page, const Validation& validation) {
   page.line(page.paint(table_row({"", "step", "error"}, widths), Tone::kFaint));
   page.line(table_row({"  measured", seconds(validation.measured_s), ""}, widths));
   page.line(table_row({"  predicted", seconds(validation.predicted_s), percent(validation.error(), true)}, widths));
+  if (validation.scenario_s > 0) {
+    page.line(table_row(
+        {"  as lamina run predicts", seconds(validation.scenario_s), percent(validation.scenario_error(), true)},
+        widths));
+  }
   page.line(table_row({"  replayed with measured kernels", seconds(validation.structural_s),
                        percent(validation.structural_error(), true)},
                       widths));
@@ -102,9 +107,13 @@ std::string to_console(const Validation& validation, bool colour) {
     page.paragraph(condition, 2, 2, Tone::kFaint);
   }
   if (!validation.conditions.empty()) {
-    page.paragraph(fmt::format("Calibrated kernels vary by {}; cores were taken away {} times.",
-                               percent(validation.calibration_spread),
-                               whole(static_cast<double>(validation.involuntary_switches))),
+    const std::string taken = whole(static_cast<double>(validation.involuntary_switches));
+    page.paragraph(validation.calibrated
+                       ? fmt::format("Calibrated kernels vary by {}; cores were taken away {} times.",
+                                     percent(validation.calibration_spread), taken)
+                       : fmt::format("Not calibrated: predicted by the scenario's own cost model and links; cores were "
+                                     "taken away {} times.",
+                                     taken),
                    2, 2, Tone::kFaint);
     page.line();
   }

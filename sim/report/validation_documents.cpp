@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "sim/report/json_values.hpp"
 #include "sim/report/validation.hpp"
@@ -21,11 +22,15 @@ Json times_of(const RoleTimes& times) {
 std::string to_json(const Validation& validation) {
   Json durations = Json::array();
   for (const DurationRow& row : validation.durations) {
-    durations.push_back(Json{{"kind", row.kind},
-                             {"bytes", number(row.bytes)},
-                             {"operations", row.operations},
-                             {"predicted_s", number(row.predicted_s)},
-                             {"measured_s", number(row.measured_s)}});
+    Json entry = Json{{"kind", row.kind},
+                      {"bytes", number(row.bytes)},
+                      {"operations", row.operations},
+                      {"predicted_s", number(row.predicted_s)},
+                      {"measured_s", number(row.measured_s)}};
+    if (validation.scenario_s > 0) {
+      entry["scenario_s"] = number(row.scenario_s);
+    }
+    durations.push_back(std::move(entry));
   }
   Json ranks = Json::array();
   for (const RankRow& row : validation.rank_rows) {
@@ -33,22 +38,26 @@ std::string to_json(const Validation& validation) {
                          {"predicted", times_of(row.predicted)},
                          {"measured", times_of(row.measured)}});
   }
-  return document(Json{
+  Json step{{"measured_s", number(validation.measured_s)},
+            {"measured_least_s", number(validation.measured_least_s)},
+            {"measured_most_s", number(validation.measured_most_s)},
+            {"predicted_s", number(validation.predicted_s)},
+            {"error", number(validation.error())},
+            {"structural_s", number(validation.structural_s)},
+            {"structural_error", number(validation.structural_error())},
+            {"structural_worst", number(validation.structural_worst)}};
+  if (validation.scenario_s > 0) {
+    step["scenario_s"] = number(validation.scenario_s);
+    step["scenario_error"] = number(validation.scenario_error());
+  }
+  Json whole{
       {"schema", "lamina.validation/1"},
       {"name", validation.name},
       {"file", std::filesystem::path(validation.file).filename().string()},
       {"backend", validation.backend},
       {"ranks", validation.ranks},
       {"repeats", validation.repeats},
-      {"step",
-       {{"measured_s", number(validation.measured_s)},
-        {"measured_least_s", number(validation.measured_least_s)},
-        {"measured_most_s", number(validation.measured_most_s)},
-        {"predicted_s", number(validation.predicted_s)},
-        {"error", number(validation.error())},
-        {"structural_s", number(validation.structural_s)},
-        {"structural_error", number(validation.structural_error())},
-        {"structural_worst", number(validation.structural_worst)}}},
+      {"step", step},
       {"hidden_transfers",
        {{"predicted", number(validation.predicted_hidden)}, {"measured", number(validation.measured_hidden)}}},
       {"peak_memory_bytes",
@@ -60,7 +69,11 @@ std::string to_json(const Validation& validation) {
       {"pipeline_ranks", ranks},
       {"reordered", validation.reordered},
       {"reorderings", validation.reorderings},
-      {"warnings", validation.warnings}});
+      {"warnings", validation.warnings}};
+  if (validation.scenario_s > 0) {
+    whole["calibration"] = validation.calibrated ? "measure" : "scenario";
+  }
+  return document(whole);
 }
 
 }  // namespace lamina::report

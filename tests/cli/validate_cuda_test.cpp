@@ -98,6 +98,17 @@ TEST_F(ValidateOnFakeCuda, HoldsComputeForTheDatesOfTheModel) {
   EXPECT_NEAR(nlohmann::json::parse(outcome.out).at("step").at("error").get<double>(), 0, 1e-6);
 }
 
+TEST_F(ValidateOnFakeCuda, PredictsByTheScenarioWhereAsked) {
+  const Outcome outcome = validate({"--format", "json", "--hold-compute", "--calibration", "scenario"},
+                                   {{"LAMINA_FAKE_DEVICES", "1"}});  // held to the scenario's own durations
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto document = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(document.at("calibration"), "scenario");
+  EXPECT_EQ(document.at("calibration_spread"), 0);
+  EXPECT_NEAR(document.at("step").at("error").get<double>(), 0, 1e-6);
+  EXPECT_NEAR(document.at("step").at("scenario_error").get<double>(), 0, 1e-6);
+}
+
 TEST_F(ValidateOnFakeCuda, StartsAProcessPerDevice) {
   const Outcome outcome = validate({"--format", "json"}, {{"LAMINA_FAKE_DEVICES", "2"}});
   ASSERT_EQ(outcome.code, 0) << outcome.err;

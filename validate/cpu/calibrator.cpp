@@ -87,6 +87,14 @@ RankCalibration Calibrator::run() {
   return result_;
 }
 
+RankCalibration Calibrator::warm_up_only() {
+  result_.engine = machine_.engine.description();
+  result_.memory_bytes = machine_.engine.memory_bytes();
+  warm_up();
+  result_.list_samples = kernels(1);
+  return result_;
+}
+
 /// Every layer's and micro-batch's memory once: the first use of memory is slow.
 void Calibrator::warm_up() {
   constexpr int kLeast = 2;

@@ -17,6 +17,9 @@ class Calibrator {
   /// Kernels; then messages, pipe by pipe of each kind of path, alone and beside kernels; then host copies.
   [[nodiscard]] RankCalibration run();
 
+  /// First use of all memory, and every kernel once: only how long to wait for a rank follows from it.
+  [[nodiscard]] RankCalibration warm_up_only();
+
   /// The rank's lists in turn, so that each finds the caches as a step leaves them, on all ranks at once.
   [[nodiscard]] KernelSamples kernels(int rounds);
 

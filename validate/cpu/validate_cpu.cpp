@@ -23,6 +23,7 @@
 #include "validate/prepare.hpp"
 #include "validate/ranks/network.hpp"
 #include "validate/ranks/wire.hpp"
+#include "validate/scenario_step.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
@@ -127,10 +128,11 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   const Machine machine{
       executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *store, control};
   Calibrator calibrator(machine, rank);
-  control.report(calibrator.run().pack());
+  const bool calibrates = job.settings.predict_by == PredictBy::kMeasurements;
+  control.report((calibrates ? calibrator.run() : calibrator.warm_up_only()).pack());
   const std::unique_ptr<Backend> backend = make_cpu_backend(machine, rank);
   for (int repeat = -job.settings.warm_up; repeat < job.settings.repeats; ++repeat) {
-    const std::string samples = pack_samples(calibrator.kernels(kRoundsBefore));
+    const std::string samples = pack_samples(calibrates ? calibrator.kernels(kRoundsBefore) : KernelSamples{});
     const Execution execution = execute(executable.prepared.graph, executable.deployment, executable.order, *backend);
     if (repeat >= 0) {
       ranks::Packer packer;
@@ -184,22 +186,24 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
                     const std::vector<Execution>& executions, report::Validation& into) {
   const std::size_t cores = own_cores().size();
   into.conditions.push_back(ranks.front().engine);
-  into.calibration_spread = calibrated.spread;
+  into.calibration_spread = into.calibrated ? calibrated.spread : 0;
   for (const Execution& execution : executions) {
     into.involuntary_switches += execution.involuntary_switches;
   }
-  into.conditions.push_back(fmt::format("{} ranks on {} cores; kernels {} slower beside messages", ranks.size(), cores,
-                                        unit_free(1 / (1 - calibrated.slowdown) - 1)));
+  const std::string slower =
+      into.calibrated ? fmt::format("; kernels {} slower beside messages", unit_free(1 / (1 - calibrated.slowdown) - 1))
+                      : "";
+  into.conditions.push_back(fmt::format("{} ranks on {} cores{}", ranks.size(), cores, slower));
   if (ranks.size() > cores) {
     into.warnings.push_back(
         fmt::format("{} ranks share {} cores: order and data are executed, times say nothing.", ranks.size(), cores));
   }
   constexpr double kSpread = 0.1;
-  if (calibrated.spread > kSpread) {
+  if (into.calibration_spread > kSpread) {
     into.warnings.push_back(fmt::format(
         "The machine is shared or unsteady: equal kernels differ by {} (interquartile range) in the calibration; above "
         "10 % a prediction cannot be judged.",
-        unit_free(calibrated.spread)));
+        unit_free(into.calibration_spread)));
   }
   const double per_second = static_cast<double>(into.involuntary_switches) /
                             (into.measured_s * into.repeats * static_cast<double>(ranks.size()));
@@ -277,18 +281,26 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
                  executions.push_back(merge(records, graph, executable->deployment));
                });
 
+  const bool calibrates = settings.predict_by == PredictBy::kMeasurements;
   replay::Options options = executable->options;
-  options.transport = scenario::Transport::kSimgrid;
-  Calibrated calibrated = calibrate(0);
-  options.communication_slowdown = calibrated.slowdown;
-  options.compute_durations = &calibrated.durations;
-  const timeline::Timeline first = replay::replay(graph, calibrated.deployment, options);
-  calibrated = calibrate(hidden_share(graph, calibrated.deployment, first));
+  Calibrated calibrated;
+  if (calibrates) {
+    options.transport = scenario::Transport::kSimgrid;
+    calibrated = calibrate(0);
+    options.communication_slowdown = calibrated.slowdown;
+    options.compute_durations = &calibrated.durations;
+    const timeline::Timeline first = replay::replay(graph, calibrated.deployment, options);
+    calibrated = calibrate(hidden_share(graph, calibrated.deployment, first));
+  } else {
+    calibrated.deployment = executable->deployment;
+  }
   Timelines timelines;
   Validated validated{compare(graph, calibrated.deployment, executions, options, &timelines), {}};
   report::Validation& result = validated.report;
   result.name = scenario.name;
   result.backend = name_of(settings.wires);
+  result.calibrated = calibrates;
+  add_scenario_step(*executable, result);
   add_conditions(calibrations, calibrated, executions, result);
   if (!files.empty()) {
     result.conditions.push_back(files);

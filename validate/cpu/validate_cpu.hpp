@@ -29,6 +29,7 @@ struct Settings {
   Wires wires = Wires::kSharedMemory;
   Engine engine = Engine::kOneDnn;
   std::filesystem::path offload_folder;  ///< host copies go to files there; empty: to memory, at the pace of the paths
+  PredictBy predict_by = PredictBy::kMeasurements;
   bool perfetto = false;
 };
 

@@ -15,6 +15,7 @@
 #include "validate/cuda/device_process.hpp"
 #include "validate/plugins.hpp"
 #include "validate/ranks/remote.hpp"
+#include "validate/scenario_step.hpp"
 
 namespace lamina::validate::cuda {
 namespace {
@@ -67,7 +68,7 @@ void add_conditions(const Job& job, const std::vector<Calibration>& calibrations
   into.conditions.push_back(calibrations.front().device);
   into.conditions.push_back(fmt::format("{} of device memory taken{}", fmt::format("{:.2f} GiB", most / 0x1p30),
                                         job.one_device && ranks > 1 ? " by all ranks together" : ""));
-  into.calibration_spread = spread_of(job, calibrations);
+  into.calibration_spread = into.calibrated ? spread_of(job, calibrations) : 0;
   constexpr double kSpread = 0.1;
   if (into.calibration_spread > kSpread) {
     into.warnings.push_back(
@@ -170,7 +171,10 @@ Measured serve(const Job& job, ranks::Coordinator& processes) {
 Validated judge(const Job& job, const Measured& measured) {
   const Executable& executable = job.executable;
   replay::Options options = executable.options;
-  options.compute_durations = &measured.durations;
+  const bool calibrated = job.settings.predict_by == PredictBy::kMeasurements;
+  if (calibrated) {
+    options.compute_durations = &measured.durations;
+  }
   if (job.one_device && job.settings.emulate_links && executable.deployment.ranks.size() > 1) {
     options.transport = scenario::Transport::kNoContention;
     options.communication_slowdown = 0;
@@ -180,6 +184,8 @@ Validated judge(const Job& job, const Measured& measured) {
                    {}};
   result.report.name = job.scenario.name;
   result.report.backend = job.one_device ? "cuda, one process" : "cuda, a process per GPU";
+  result.report.calibrated = calibrated;
+  add_scenario_step(executable, result.report);
   add_conditions(job, measured.calibrations, result.report);
   if (job.settings.perfetto) {
     result.perfetto = report::to_perfetto(executable.prepared.graph, executable.deployment, timelines.predicted,

@@ -16,6 +16,7 @@ struct Settings {
   int warm_up = 2;
   bool emulate_links = true;  ///< on one GPU: messages take as long as on the scenario's links, else as a device copy
   bool hold_compute = false;  ///< compute only waits as long as the model says: order and transfers are what is tested
+  PredictBy predict_by = PredictBy::kMeasurements;
   bool perfetto = false;
 };
 
