@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "validate/cpu/ring.hpp"
 #include "validate/ranks/wire.hpp"
+#include "validate/statistics.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
@@ -34,12 +34,6 @@ std::vector<std::size_t> representatives(const Plan& plan, const deployment::Dep
     result.push_back(pipe);
   }
   return result;
-}
-
-double thread_cpu_s() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 /// Mean distance of the second half: what a bucket of tokens lets through at first does not count.
@@ -170,12 +164,14 @@ double Calibrator::beside(const Traffic& over, int count) {
     streaming = false;
   });
   const double start = ranks::monotonic_s();
-  const double busy = thread_cpu_s();
+  double alone = 0;  // of the kernels that ran
   double share = 0;
   for (int i = 0; streaming && !used_.empty(); ++i) {
-    machine_.engine.run(used_[static_cast<std::size_t>(i) % used_.size()], i, i);
+    const int list = used_[static_cast<std::size_t>(i) % used_.size()];
+    machine_.engine.run(list, i, i);
     if (streaming) {  // else the messages ended in it
-      share = 1 - (thread_cpu_s() - busy) / (ranks::monotonic_s() - start);
+      alone += median(result_.list_samples[static_cast<std::size_t>(list)]);
+      share = 1 - alone / (ranks::monotonic_s() - start);
     }
   }
   messages.join();
