@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "validate/cpu/cores.hpp"
 #include "validate/cpu/ring.hpp"
 #include "validate/ranks/wire.hpp"
 #include "validate/statistics.hpp"
@@ -152,14 +153,15 @@ double Calibrator::alone(const Traffic& over, int count) {
 }
 
 /// Ends of messages and kernels share a core: each takes time from the other.
-double Calibrator::beside(const Traffic& over, int count) {
+Calibrator::Beside Calibrator::beside(const Traffic& over, int count) {
   (void)machine_.control.start_together();
   if (!over.takes_part) {
-    return 0;
+    return {};
   }
   std::atomic<bool> streaming{true};
   double seconds = 0;
   std::thread messages([&] {
+    take_short_slices();
     seconds = repeat(over.exchange, count);
     streaming = false;
   });
@@ -175,8 +177,31 @@ double Calibrator::beside(const Traffic& over, int count) {
     }
   }
   messages.join();
-  result_.busy_share = std::max(result_.busy_share, share);
-  return seconds / over.messages;
+  return {seconds / over.messages, share};
+}
+
+double Calibrator::messages_of(const PathKey& key) const {
+  const deployment::Rank& here = machine_.deployment.ranks[static_cast<std::size_t>(rank_)];
+  double messages = 0;
+  for (const graph::Operation& operation : machine_.graph.programs[program_].operations) {
+    std::size_t pipe = machine_.plan.pipes.size();
+    double of_operation = 1;
+    if (operation.kind == graph::OperationKind::kSend || operation.kind == graph::OperationKind::kReceive) {
+      pipe = static_cast<std::size_t>(here.channels[operation.channel]);
+    } else if (operation.kind == graph::OperationKind::kCollective) {
+      const std::int32_t group = here.groups[static_cast<std::size_t>(operation.group)];
+      const auto ring = machine_.plan.rings.find({group, operation.phase});
+      if (ring != machine_.plan.rings.end()) {
+        pipe = ring->second;
+        of_operation = machine_.deployment.groups[static_cast<std::size_t>(group)].size - 1.0;
+      }
+    }
+    if (pipe < machine_.plan.pipes.size() && machine_.plan.pipes[pipe].path >= 0 &&
+        key_of(machine_.deployment, machine_.plan.pipes[pipe].path, machine_.plan.in_ring(pipe)) == key) {
+      messages += of_operation;
+    }
+  }
+  return messages;
 }
 
 void Calibrator::messages(std::size_t pipe) {
@@ -196,8 +221,12 @@ void Calibrator::messages(std::size_t pipe) {
   const int count = static_cast<int>(std::clamp(kSeconds / expected, 6.0, 200.0));  // as many at all ends
   cost.alone.small_s = alone(of_small, kSmallMessages);
   cost.alone.large_s = alone(of_large, count);
-  cost.beside.small_s = beside(of_small, kSmallMessages);
-  cost.beside.large_s = beside(of_large, 2 * count);
+  cost.beside.small_s = beside(of_small, kSmallMessages).message_s;
+  const Beside both = beside(of_large, 2 * count);
+  cost.beside.large_s = both.message_s;
+  const double in_step = messages_of(key) * cost.alone.large_s;
+  step_messages_s_ += in_step;
+  result_.busy_share += step_messages_s_ > 0 ? (both.share - result_.busy_share) * in_step / step_messages_s_ : 0;
   (void)machine_.control.start_together();
   if (over.to == rank_) {
     result_.pipes.push_back(cost);

@@ -32,15 +32,25 @@ class Calibrator {
   };
 
   void warm_up();
+
+  /// Kernels and messages at once.
+  struct Beside {
+    double message_s = 0;
+    double share = 0;  ///< of the kernels' time that messages cost them
+  };
+
   [[nodiscard]] Traffic traffic(std::size_t pipe, std::size_t bytes) const;
   [[nodiscard]] double alone(const Traffic& over, int count);
-  [[nodiscard]] double beside(const Traffic& over, int count);
+  [[nodiscard]] Beside beside(const Traffic& over, int count);
+  /// Messages of a step of this rank over paths of a kind; steps of rings one by one, an all-reduce's halves as one.
+  [[nodiscard]] double messages_of(const PathKey& key) const;
   void messages(std::size_t pipe);
 
   const Machine& machine_;
   std::int32_t rank_;
   std::size_t program_;
-  std::vector<int> used_;  ///< lists of this rank
+  std::vector<int> used_;       ///< lists of this rank
+  double step_messages_s_ = 0;  ///< of the messages of a step of this rank, of the kinds measured so far
   RankCalibration result_;
 };
 

@@ -13,6 +13,7 @@
 
 #include <sys/resource.h>
 
+#include "validate/cpu/cores.hpp"
 #include "validate/cpu/ring.hpp"
 
 namespace lamina::validate::cpu {
@@ -125,6 +126,9 @@ class CpuBackend final : public Backend {
   }
 
   void serve(std::size_t stream) {
+    if (program_.streams[stream].kind != graph::StreamKind::kCompute) {
+      take_short_slices();
+    }
     std::uint64_t seen = 0;
     while (true) {
       {
