@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <set>
 #include <utility>
@@ -95,12 +96,19 @@ void shape(const std::string& device, double bytes_per_s) {
                    burst_bytes(bytes_per_s)));
 }
 
+/// A setting of this network namespace, where there is such a setting.
+void set_if_possible(const std::string& file, const std::string& value) {
+  std::ofstream(file) << value;
+}
+
 /// The rank's side of its node's port; in the node's namespace.
 void set_up_port(int node, double bytes_per_s) {
   must("ip link set lo up");
   must(fmt::format("ip addr add {}/16 dev port{}", address_of_node(node), node));
   must(fmt::format("ip link set port{} up", node));
   shape(fmt::format("port{}", node), bytes_per_s);
+  set_if_possible("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0");
+  set_if_possible("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
 }
 
 void tell(int socket, char what) {
