@@ -189,6 +189,12 @@ void tune(const Socket& socket) {
   setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/// A receiver's end: readiness and acknowledgements do not queue behind messages of the other direction.
+void prefer(const Socket& socket) {
+  const int interactive = 6;  // TC_PRIO_INTERACTIVE
+  setsockopt(socket.number(), SOL_SOCKET, SO_PRIORITY, &interactive, sizeof interactive);
+}
+
 }  // namespace
 
 std::unique_ptr<Transport> connect_sockets(const std::vector<Pipe>& pipes, int rank, const std::string& address,
@@ -232,6 +238,7 @@ std::unique_ptr<Transport> connect_sockets(const std::vector<Pipe>& pipes, int r
       fail("accept");
     }
     tune(socket);
+    prefer(socket);
     std::uint64_t number = 0;
     std::array transfer{Transfer{socket.number(), reinterpret_cast<std::byte*>(&number), nullptr, sizeof number}};
     complete(transfer);

@@ -92,8 +92,9 @@ void enter_namespaces() {
 
 void shape(const std::string& device, double bytes_per_s) {
   must(fmt::format("ip link set {} gso_max_size {:.0f}", device, segment_bytes(bytes_per_s)));
-  must(fmt::format("tc qdisc add dev {} root tbf rate {:.0f}bit burst {:.0f} latency 200ms", device, bytes_per_s * 8,
-                   burst_bytes(bytes_per_s)));
+  must(fmt::format("tc qdisc add dev {} root handle 1: tbf rate {:.0f}bit burst {:.0f} latency 200ms", device,
+                   bytes_per_s * 8, burst_bytes(bytes_per_s)));
+  must(fmt::format("tc qdisc add dev {} parent 1:1 pfifo_fast", device));  // short answers pass long messages
 }
 
 /// A setting of this network namespace, where there is such a setting.
