@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +32,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina validate my.yaml                        the executor on virtual devices
   lamina validate my.yaml --tolerance 1          exit code 5 beyond 1 %
   lamina validate my.yaml --backend numeric      does my schedule train?
+  lamina validate my.yaml --backend numeric --transport tcp   over sockets
   lamina validate my.yaml --backend cpu          real kernels and messages
   lamina validate my.yaml --backend cpu --calibration scenario   test run itself
   lamina validate my.yaml --backend cpu --offload-to /scratch   real files, too
@@ -48,7 +48,8 @@ cuda also with what "run" prints for the scenario as it is.
 Back ends:
   virtual  clocks that advance: exact, proves the executor
   numeric  every operation computes on a tiny decoder: loss, gradients and
-           updated weights must be those of one device, whatever the schedule
+           updated weights must be those of one device, whatever the schedule;
+           in one process, or with --transport in one per rank
   cpu      a process per rank on the cores of this machine: kernels of the
            model's shapes, messages, rings, copies; calibrated before
   cuda     GPUs: cuBLASLt, own kernels, NCCL, pinned copies; a process per GPU,
@@ -61,7 +62,7 @@ struct ValidateOptions {
   std::string input;
   std::vector<std::string> overrides;
   std::string backend = "virtual";
-  std::string transport = "memory";
+  std::string transport;  ///< empty: memory, for numeric none
   std::string engine = "onednn";
   std::string offload_to = "memory";
   std::string calibration = "measure";
@@ -93,11 +94,18 @@ validate::PredictBy predict_by(const ValidateOptions& options) {
   return options.calibration == "scenario" ? validate::PredictBy::kScenario : validate::PredictBy::kMeasurements;
 }
 
+validate::cpu::Wires wires_of(const std::string& transport) {
+  using validate::cpu::Wires;
+  return transport == "ethernet" ? Wires::kNamespaces : transport == "tcp" ? Wires::kLoopback : Wires::kSharedMemory;
+}
+
 ExitCode execute_numbers(const scenario::Scenario& scenario, const ValidateOptions& options, const Tools& tools,
                          Session& session) {
   constexpr int kOrders = 3;
   const int orders = options.repeats > 0 ? options.repeats : kOrders;
-  auto check = validate::numeric::check(scenario, tools.catalogs, orders - 1);
+  auto check = options.transport.empty() || options.transport == "none"
+                   ? validate::numeric::check(scenario, tools.catalogs, orders - 1)
+                   : validate::numeric::check_on_ranks(scenario, tools.catalogs, orders, wires_of(options.transport));
   if (!check) {
     return refuse(check.error(), options, session);
   }
@@ -130,10 +138,7 @@ tl::expected<std::optional<validate::Validated>, error::Infeasible> execute(cons
   }
   validate::cpu::Settings settings;
   settings.repeats = options.repeats > 0 ? options.repeats : settings.repeats;
-  const std::map<std::string, validate::cpu::Wires> wires = {{"memory", validate::cpu::Wires::kSharedMemory},
-                                                             {"tcp", validate::cpu::Wires::kLoopback},
-                                                             {"ethernet", validate::cpu::Wires::kNamespaces}};
-  settings.wires = wires.at(options.transport);
+  settings.wires = wires_of(options.transport);
   settings.engine = options.engine == "openblas" ? validate::cpu::Engine::kOpenBlas : validate::cpu::Engine::kOneDnn;
   settings.predict_by = predict_by(options);
   settings.offload_folder = options.offload_to == "memory" ? "" : options.offload_to;
@@ -177,6 +182,12 @@ ExitCode validate_file(const ValidateOptions& options, Session& session) {
   if (numbers && options.tolerance_percent > 0) {
     throw UsageError("--tolerance is about step times, which --backend numeric does not have");
   }
+  if (options.transport == "none" && !numbers) {
+    throw UsageError("--transport none is for --backend numeric");
+  }
+  if (!options.transport.empty() && !numbers && options.backend != "cpu") {
+    throw UsageError("--transport is for --backend cpu and numeric");
+  }
   if (options.backend != "cpu" && (options.engine != "onednn" || options.offload_to != "memory")) {
     throw UsageError("--engine and --offload-to are for --backend cpu");
   }
@@ -212,13 +223,14 @@ Command add_validate(CLI::App& root) {
       ->check(CLI::Range(1, 1000).description(""));
   parser
       ->add_option("--transport", options->transport,
-                   "cpu: memory (shared, at the pace of the scenario's\n"
-                   "links), tcp (loopback, as fast as it is) or\n"
-                   "ethernet (TCP between network namespaces, ports\n"
-                   "kept to the scenario's rate)")
+                   "cpu, numeric: memory (shared, at the pace of the\n"
+                   "scenario's links), tcp (loopback, as fast as it\n"
+                   "is) or ethernet (TCP between network namespaces,\n"
+                   "ports kept to the scenario's rate); numeric: none\n"
+                   "(all ranks in one process)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"memory", "tcp", "ethernet"}).description(""))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"none", "memory", "tcp", "ethernet"}).description(""))
+      ->default_str("memory; numeric: none");
   parser
       ->add_option("--engine", options->engine,
                    "cpu: onednn (bf16 and fp32) or openblas (fp32)\n"

@@ -17,6 +17,9 @@ std::string to_console(const StepCheck& check, bool colour) {
       printable(check.name),
       fmt::format("{}, {} ranks ({} replica{}), {} layers, {} micro-batches of a tiny decoder", check.schedule,
                   check.ranks, check.replicas, check.replicas == 1 ? "" : "s", check.layers, check.micro_batches));
+  if (!check.transport.empty()) {
+    page.line(page.paint(fmt::format("A process per rank, {}", check.transport), Tone::kFaint));
+  }
   page.line();
   const std::vector<std::size_t> widths = {30, 12};
   page.line(page.paint(table_row({"", "error"}, widths), Tone::kFaint));
@@ -33,7 +36,8 @@ std::string to_console(const StepCheck& check, bool colour) {
   if (!check.fault.empty()) {
     page.paragraph(fmt::format("An operation found its input missing: {}", printable(check.fault)), 2, 2, Tone::kBad);
   }
-  page.paragraph(check.same() ? fmt::format("The step of one device, in {} orders of the operations.", check.orders)
+  const char* times = check.transport.empty() ? "orders of the operations" : "executions";
+  page.paragraph(check.same() ? fmt::format("The step of one device, in {} {}.", check.orders, times)
                               : fmt::format("NOT the step of one device (at most {:.0e}).", kSameStep),
                  2, 2, check.same() ? Tone::kGood : Tone::kBad);
   return page.text();
@@ -49,6 +53,7 @@ std::string to_json(const StepCheck& check) {
                        {"replicas", check.replicas},
                        {"layers", check.layers},
                        {"micro_batches", check.micro_batches},
+                       {"transport", check.transport.empty() ? Json(nullptr) : Json(check.transport)},
                        {"orders", check.orders},
                        {"loss", number(check.loss)},
                        {"errors",

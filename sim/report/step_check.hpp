@@ -18,8 +18,9 @@ struct StepCheck {
   int replicas = 0;  ///< data-parallel ranks that were computed
   int layers = 0;
   int micro_batches = 0;
-  int orders = 0;   ///< in which the operations were launched; each must give the same step
-  double loss = 0;  ///< of one device
+  std::string transport;  ///< between a process per rank: "shared memory", ...; empty: all ranks in one process
+  int orders = 0;         ///< in which the operations were launched, or executions; each must give the same step
+  double loss = 0;        ///< of one device
   double loss_error = 0;
   double gradient_error = 0;
   double weight_error = 0;  ///< after the update

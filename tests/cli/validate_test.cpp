@@ -79,6 +79,7 @@ TEST(Validate, NumbersOfAScheduleFromAFileAreThoseOfOneDevice) {
   EXPECT_EQ(document.at("schema"), "lamina.step_check/1");
   EXPECT_EQ(document.at("same"), true);
   EXPECT_EQ(document.at("orders"), 3);
+  EXPECT_TRUE(document.at("transport").is_null());  // one process
   EXPECT_GT(document.at("loss").get<double>(), 0);
   EXPECT_GT(document.at("errors").at("gradients").get<double>(), 0);  // float32 is not double
   EXPECT_LT(document.at("errors").at("gradients").get<double>(), 1e-5);
@@ -102,6 +103,17 @@ TEST(Validate, WritesJsonAndText) {
 
 TEST(Validate, GivesTheSameBytesTwice) {
   EXPECT_EQ(validate(small_scenario(), {"--format", "json"}).out, validate(small_scenario(), {"--format", "json"}).out);
+}
+
+TEST(Validate, NumbersOverSocketsAreThoseOfOneDevice) {
+  const Outcome outcome =
+      validate(small_scenario(), {"--backend", "numeric", "--transport", "tcp", "--repeat", "2", "--format", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto document = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(document.at("schema"), "lamina.step_check/1");
+  EXPECT_EQ(document.at("transport"), "TCP on loopback");
+  EXPECT_EQ(document.at("same"), true);
+  EXPECT_EQ(document.at("orders"), 2);
 }
 
 struct BadUse {
@@ -128,6 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
                            4,
                            "copies of the model"},
                     BadUse{{"--engine", "openblas"}, 2, "--backend cpu"},
+                    BadUse{{"--transport", "tcp"}, 2, "--backend cpu and numeric"},
+                    BadUse{{"--backend", "cpu", "--transport", "none"}, 2, "--backend numeric"},
                     BadUse{{"--offload-to", "/"}, 2, "--backend cpu"},
                     BadUse{{"--backend", "cpu", "--engine", "mkl"}, 2, "--engine"},
                     BadUse{{"--repeat", "0"}, 2, "--repeat"}, BadUse{{"--repeat", "many"}, 2, "--repeat"},

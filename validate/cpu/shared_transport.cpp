@@ -76,6 +76,9 @@ std::byte* SharedMemory::data(std::size_t pipe) const {
 }
 
 void SharedMemory::pace(std::int32_t path, double bytes, double start_s) {
+  if (path < 0) {
+    return;
+  }
   const deployment::Path& over = deployment_.paths[static_cast<std::size_t>(path)];
   auto* states = reinterpret_cast<LinkState*>(memory_);
   double end = start_s;

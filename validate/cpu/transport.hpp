@@ -16,7 +16,7 @@ namespace lamina::validate::cpu {
 struct Pipe {
   std::int32_t from = 0;
   std::int32_t to = 0;
-  std::int32_t path = -1;  ///< of the deployment
+  std::int32_t path = -1;  ///< of the deployment; -1: none, whose pace is not kept
   std::size_t most_bytes = 0;
 };
 

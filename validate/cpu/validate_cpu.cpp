@@ -21,7 +21,6 @@
 #include "validate/cpu/products.hpp"
 #include "validate/execute.hpp"
 #include "validate/prepare.hpp"
-#include "validate/ranks/network.hpp"
 #include "validate/ranks/wire.hpp"
 #include "validate/scenario_step.hpp"
 
@@ -72,15 +71,6 @@ EngineSetup engine_setup(const Job& job, std::int32_t rank) {
   return setup;
 }
 
-int node_of(const Job& job, std::int32_t rank) {
-  const auto device = static_cast<std::size_t>(job.executable.deployment.ranks[static_cast<std::size_t>(rank)].device);
-  return job.executable.prepared.fabric.devices[device].node;
-}
-
-std::string address_of(const Job& job, std::int32_t rank) {
-  return job.settings.wires == Wires::kNamespaces ? ranks::address_of_node(node_of(job, rank)) : "127.0.0.1";
-}
-
 const char* name_of(Engine engine) {
   return engine == Engine::kOneDnn ? "onednn" : "openblas";
 }
@@ -119,11 +109,9 @@ void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
   const EngineSetup setup = engine_setup(job, rank);
   const std::unique_ptr<KernelEngine> engine =
       make_kernel_engine(setup, ProductLibrary(name_of(job.settings.engine)).make(setup.half));
-  const std::unique_ptr<Transport> transport =
-      job.settings.wires == Wires::kSharedMemory
-          ? job.memory->attach()
-          : connect_sockets(job.plan.pipes, rank, address_of(job, rank), control);
   const Executable& executable = job.executable;
+  const std::unique_ptr<Transport> transport = connect(job.settings.wires, job.plan.pipes, rank, executable.deployment,
+                                                       executable.prepared.fabric, *job.memory, control);
   const std::unique_ptr<HostStore> store = make_store(job, rank);
   const Machine machine{
       executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *store, control};
@@ -150,32 +138,6 @@ double longest_compute(const Calibrated& calibrated) {
     longest = std::max(longest, std::accumulate(durations.begin(), durations.end(), 0.0));
   }
   return longest;
-}
-
-std::unique_ptr<ranks::Coordinator> start_ranks(const Job& job) {
-  const int count = job.scenario.strategy.ranks();
-  const ranks::RankBody body = [&job](int rank, ranks::Control& control) { be_rank(job, rank, control); };
-  if (job.settings.wires != Wires::kNamespaces) {
-    return ranks::launch(count, body);
-  }
-  ranks::ShapedNetwork network;
-  network.bytes_per_s = job.scenario.cluster.network.bandwidth.value();
-  for (int rank = 0; rank < count; ++rank) {
-    network.node_of_rank.push_back(node_of(job, rank));
-  }
-  return ranks::launch_in_network(count, network, body);
-}
-
-const char* name_of(Wires wires) {
-  switch (wires) {
-    case Wires::kSharedMemory:
-      return "cpu, shared memory";
-    case Wires::kLoopback:
-      return "cpu, TCP on loopback";
-    case Wires::kNamespaces:
-      return "cpu, TCP over shaped ports";
-  }
-  return "cpu";
 }
 
 std::string unit_free(double share) {
@@ -252,7 +214,9 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   const std::string files =
       settings.offload_folder.empty() ? std::string() : describe_file_store(settings.offload_folder);
 
-  const std::unique_ptr<ranks::Coordinator> ranks = start_ranks(job);
+  const std::unique_ptr<ranks::Coordinator> ranks =
+      start_ranks(settings.wires, executable->deployment, executable->prepared.fabric, scenario.cluster,
+                  [&job](int rank, ranks::Control& control) { be_rank(job, rank, control); });
   ranks->greet(kPatience);
   std::vector<RankCalibration> calibrations;
   std::vector<Execution> executions;
@@ -298,7 +262,7 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   Validated validated{compare(graph, calibrated.deployment, executions, options, &timelines), {}};
   report::Validation& result = validated.report;
   result.name = scenario.name;
-  result.backend = name_of(settings.wires);
+  result.backend = fmt::format("cpu, {}", name_of(settings.wires));
   result.calibrated = calibrates;
   add_scenario_step(*executable, result);
   add_conditions(calibrations, calibrated, executions, result);

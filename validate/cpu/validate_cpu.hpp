@@ -7,15 +7,10 @@
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "validate/cpu/wires.hpp"
 #include "validate/validate.hpp"
 
 namespace lamina::validate::cpu {
-
-enum class Wires {
-  kSharedMemory,  ///< at the pace of the scenario's links
-  kLoopback,      ///< TCP on this machine, as fast as it is
-  kNamespaces,    ///< TCP between network namespaces whose ports keep the rate of the scenario's
-};
 
 /// The library of matrix products; each is a plug-in.
 enum class Engine {

@@ -7,16 +7,25 @@ namespace lamina::validate::numeric {
 namespace {
 
 /// Each parameter's rows and columns, taken as one row, are cut into a piece per data-parallel rank.
-std::vector<char> owned_by(const World& world, const Part& part, int data) {
+std::vector<int> owners_of(const World& world, const Part& part) {
   const auto ranks = static_cast<std::size_t>(world.strategy.data_parallel);
-  const bool sharded = ranks > 1 && world.strategy.sharding.level != scenario::ShardingLevel::kNone;
-  std::vector<char> owned;
+  std::vector<int> owners;
   for (const Parameter& parameter : part.parameters) {
-    const std::size_t first = parameter.size() * static_cast<std::size_t>(data) / ranks;
-    const std::size_t end = parameter.size() * (static_cast<std::size_t>(data) + 1) / ranks;
-    for (std::size_t i = 0; i < parameter.size(); ++i) {
-      owned.push_back(!sharded || (i >= first && i < end) ? 1 : 0);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const std::size_t first = parameter.size() * rank / ranks;
+      const std::size_t end = parameter.size() * (rank + 1) / ranks;
+      owners.insert(owners.end(), end - first, static_cast<int>(rank));
     }
+  }
+  return owners;
+}
+
+std::vector<char> owned_by(const World& world, const std::vector<int>& owners, int data) {
+  const bool sharded =
+      world.strategy.data_parallel > 1 && world.strategy.sharding.level != scenario::ShardingLevel::kNone;
+  std::vector<char> owned;
+  for (const int owner : owners) {
+    owned.push_back(!sharded || owner == data ? 1 : 0);
   }
   return owned;
 }
@@ -32,7 +41,7 @@ bool has_own_matrix(const World& world, int stage) {
                                   world.table.stages[static_cast<std::size_t>(stage)].rank;
 }
 
-Device build_device(const World& world, const ProgramFacts& facts, int data, int tensor) {
+std::vector<Unit> build_units(const World& world, const ProgramFacts& facts, int data, int tensor) {
   const int ranks = world.strategy.tensor_parallel;
   std::vector<Unit> units;
   for (std::size_t i = 0; i < facts.units.size(); ++i) {
@@ -49,10 +58,11 @@ Device build_device(const World& world, const ProgramFacts& facts, int data, int
     unit.part.first_row = sliced ? world.tokens() * tensor / ranks : 0;
     unit.part.end_row = sliced ? world.tokens() * (tensor + 1) / ranks : world.tokens();
     unit.places = places_of_part(world.shape, unit.layer, unit.own_matrix, tensor, ranks);
-    unit.owned = owned_by(world, unit.part, data);
+    unit.owner = owners_of(world, unit.part);
+    unit.owned = owned_by(world, unit.owner, data);
     units.push_back(std::move(unit));
   }
-  return Device(world.strategy, world.shape, std::move(units));
+  return units;
 }
 
 }  // namespace lamina::validate::numeric

@@ -12,6 +12,8 @@
 #include "validate/execute.hpp"
 #include "validate/issue_order.hpp"
 #include "validate/numeric/numeric_backend.hpp"
+#include "validate/numeric/steps_on_ranks.hpp"
+#include "validate/prepare.hpp"
 
 namespace lamina::validate::numeric {
 namespace {
@@ -53,6 +55,32 @@ std::string refusal(const scenario::Scenario& small) {
     return fmt::format("{} layers; at most {} can be computed.", small.model.layers, kMostLayers);
   }
   return "";
+}
+
+report::StepCheck describe(const scenario::Scenario& scenario, const scenario::Scenario& small) {
+  report::StepCheck verdict;
+  verdict.name = scenario.name;
+  verdict.schedule = small.strategy.schedule.name;
+  verdict.ranks = small.strategy.ranks();
+  verdict.replicas = small.strategy.data_parallel;
+  verdict.layers = small.model.layers;
+  verdict.micro_batches = small.strategy.micro_batches;
+  return verdict;
+}
+
+tl::expected<ReferenceStep, error::Infeasible> reference_of(const scenario::Scenario& small,
+                                                            const schedules::ScheduleTable& table) {
+  const auto shape = shape_of(small);
+  if (!shape) {
+    return tl::unexpected(shape.error());
+  }
+  return reference_step(*shape, has_own_matrix(small, table), static_cast<int>(small.strategy.global_batch()),
+                        optimizer_of(small.strategy));
+}
+
+error::Infeasible two_copies(const scenario::Scenario& small, const Step& step) {
+  return {fmt::format("{} holds {} copies of the model, whose exchange of gradients is not modelled.",
+                      small.strategy.schedule.name, step.copies.size())};
 }
 
 }  // namespace
@@ -122,21 +150,12 @@ tl::expected<report::StepCheck, error::Infeasible> check(const scenario::Scenari
   if (!prepared) {
     return tl::unexpected(prepared.error());
   }
-  report::StepCheck verdict;
-  verdict.name = scenario.name;
-  verdict.schedule = small.strategy.schedule.name;
-  verdict.ranks = small.strategy.ranks();
-  verdict.replicas = small.strategy.data_parallel;
-  verdict.layers = small.model.layers;
-  verdict.micro_batches = small.strategy.micro_batches;
-  const auto shape = shape_of(small);
-  if (!shape) {
-    return tl::unexpected(shape.error());
+  const auto reference = reference_of(small, prepared->table);
+  if (!reference) {
+    return tl::unexpected(reference.error());
   }
-  const ReferenceStep reference =
-      reference_step(*shape, has_own_matrix(small, prepared->table), static_cast<int>(small.strategy.global_batch()),
-                     optimizer_of(small.strategy));
-  verdict.loss = reference.loss;
+  report::StepCheck verdict = describe(scenario, small);
+  verdict.loss = reference->loss;
   for (int seed = 0; seed <= random_orders && verdict.fault.empty(); ++seed) {
     auto backend = make_numeric_backend(small, prepared->table, prepared->graph, prepared->deployment);
     if (!backend) {
@@ -150,12 +169,47 @@ tl::expected<report::StepCheck, error::Infeasible> check(const scenario::Scenari
     }
     const Step& step = (*backend)->step();
     if (step.copies.size() != 1) {
-      return tl::unexpected(
-          error::Infeasible{fmt::format("{} holds {} copies of the model, whose exchange of gradients is not modelled.",
-                                        small.strategy.schedule.name, step.copies.size())});
+      return tl::unexpected(two_copies(small, step));
     }
     ++verdict.orders;
-    hold(step, reference, small.strategy.update == scenario::Update::kAfterGlobalNorm, verdict);
+    hold(step, *reference, small.strategy.update == scenario::Update::kAfterGlobalNorm, verdict);
+  }
+  return verdict;
+}
+
+tl::expected<report::StepCheck, error::Infeasible> check_on_ranks(const scenario::Scenario& scenario,
+                                                                  const pipeline::Catalogs& catalogs, int executions,
+                                                                  cpu::Wires wires) {
+  scenario::Scenario small = tiny(scenario);
+  small.simulation.collective_algorithm = "ring";
+  if (std::string reason = refusal(small); !reason.empty()) {
+    return tl::unexpected(error::Infeasible{std::move(reason)});
+  }
+  const auto executable = make_executable(small, catalogs, scenario::CollectiveForm::kMessage);
+  if (!executable) {
+    return tl::unexpected(executable.error());
+  }
+  const auto reference = reference_of(small, executable->prepared.table);
+  if (!reference) {
+    return tl::unexpected(reference.error());
+  }
+  RankSettings settings;
+  settings.wires = wires;
+  settings.executions = executions;
+  const auto computed = steps_on_ranks(small, *executable, settings);
+  if (!computed) {
+    return tl::unexpected(computed.error());
+  }
+  report::StepCheck verdict = describe(scenario, small);
+  verdict.transport = cpu::name_of(wires);
+  verdict.loss = reference->loss;
+  verdict.fault = computed->fault;
+  for (const Step& step : computed->steps) {
+    if (step.copies.size() != 1) {
+      return tl::unexpected(two_copies(small, step));
+    }
+    ++verdict.orders;
+    hold(step, *reference, small.strategy.update == scenario::Update::kAfterGlobalNorm, verdict);
   }
   return verdict;
 }

@@ -8,6 +8,7 @@
 #include "sim/pipeline/simulate.hpp"
 #include "sim/report/step_check.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "validate/cpu/wires.hpp"
 #include "validate/numeric/reference.hpp"
 
 namespace lamina::validate::numeric {
@@ -30,5 +31,12 @@ namespace lamina::validate::numeric {
 [[nodiscard]] tl::expected<report::StepCheck, error::Infeasible> check(const scenario::Scenario& scenario,
                                                                        const pipeline::Catalogs& catalogs,
                                                                        int random_orders);
+
+/// The same with a process per rank: `executions` of tiny(scenario) over `wires`, with rings for all collectives.
+/// @return Infeasible as above, and as steps_on_ranks
+/// @throws EnvironmentError as steps_on_ranks
+[[nodiscard]] tl::expected<report::StepCheck, error::Infeasible> check_on_ranks(const scenario::Scenario& scenario,
+                                                                                const pipeline::Catalogs& catalogs,
+                                                                                int executions, cpu::Wires wires);
 
 }  // namespace lamina::validate::numeric

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <limits>
 #include <span>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "sim/error/error.hpp"
 
@@ -15,29 +11,14 @@ namespace lamina::validate::numeric {
 namespace {
 
 using graph::CollectiveKind;
-
-constexpr float kPoison = std::numeric_limits<float>::quiet_NaN();
-
-std::size_t boundary(std::size_t size, std::size_t part, std::size_t parts) {
-  return size * part / parts;
-}
-
-/// Every member gets each member's own slice.
-void gather(const std::vector<Matrix*>& parts) {
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t size = parts[i]->values.size();
-    const auto first = static_cast<std::ptrdiff_t>(boundary(size, i, parts.size()));
-    const auto end = static_cast<std::ptrdiff_t>(boundary(size, i + 1, parts.size()));
-    for (Matrix* to : parts) {
-      if (to != parts[i]) {
-        std::copy(parts[i]->values.begin() + first, parts[i]->values.begin() + end, to->values.begin() + first);
-      }
-    }
-  }
-}
+using graph::Phase;
 
 int unit_of(const Worker& worker, const graph::Operation& operation) {
   return worker.device().unit_of(operation.stage, operation.layer);
+}
+
+const Unit& at(const Worker& worker, int unit) {
+  return worker.device().units()[static_cast<std::size_t>(unit)];
 }
 
 /// The gradient of a tied matrix on a rank that holds the table or its copy.
@@ -53,9 +34,40 @@ std::span<float> tied_gradient(Worker& worker) {
   throw error::InternalError("there is no embedding on this rank");
 }
 
-std::vector<Worker*> by_tensor(std::vector<Worker*> members) {
-  std::sort(members.begin(), members.end(), [](const Worker* a, const Worker* b) { return a->tensor() < b->tensor(); });
-  return members;
+/// What a tensor rank gathers slices of.
+Matrix& gathered(Worker& worker, const graph::Operation& operation, bool gradients) {
+  return operation.block < 0 ? worker.received_slice(operation) : worker.gathered(operation, gradients);
+}
+
+/// [weight] its place among slices of equal size, one per owner; and their whole size.
+std::pair<std::vector<std::size_t>, std::size_t> places_by_owner(const World& world, const Unit& unit) {
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(world.strategy.data_parallel), 0);
+  std::vector<std::size_t> places;
+  for (const int owner : unit.owner) {
+    places.push_back(sizes[static_cast<std::size_t>(owner)]++);
+  }
+  const std::size_t largest = *std::max_element(sizes.begin(), sizes.end());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    places[i] += largest * static_cast<std::size_t>(unit.owner[i]);
+  }
+  return {std::move(places), largest * sizes.size()};
+}
+
+std::vector<float> by_owner(const World& world, const Unit& unit, const std::vector<float>& values) {
+  const auto [places, size] = places_by_owner(world, unit);
+  std::vector<float> result(size, 0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    result[places[i]] = values[i];
+  }
+  return result;
+}
+
+std::vector<float> from_owners(const World& world, const Unit& unit, const std::vector<float>& values) {
+  std::vector<float> result;
+  for (const std::size_t place : places_by_owner(world, unit).first) {
+    result.push_back(values[place]);
+  }
+  return result;
 }
 
 }  // namespace
@@ -64,99 +76,72 @@ bool slices_messages(const World& world) {
   return world.strategy.tensor_parallel > 1 && world.strategy.sliced_sends && !world.strategy.sequence_parallel;
 }
 
-void keep_slice(Matrix& content, int slice, int slices) {
-  const std::size_t size = content.values.size();
-  const std::size_t first = boundary(size, static_cast<std::size_t>(slice), static_cast<std::size_t>(slices));
-  const std::size_t end = boundary(size, static_cast<std::size_t>(slice) + 1, static_cast<std::size_t>(slices));
-  for (std::size_t i = 0; i < size; ++i) {
-    if (i < first || i >= end) {
-      content.values[i] = kPoison;
-    }
+std::vector<float> contribution(const World& world, Worker& worker, const graph::Operation& operation, bool gradients) {
+  if (operation.phase == Phase::kTensor) {
+    const bool slices = operation.collective == CollectiveKind::kAllGather;
+    return slices ? gathered(worker, operation, gradients).values : worker.partial(operation).values;
   }
+  if (operation.phase == Phase::kReduce && operation.group == graph::GroupKind::kEmbedding) {
+    const std::span<float> gradient = tied_gradient(worker);
+    return {gradient.begin(), gradient.end()};
+  }
+  const int unit = unit_of(worker, operation);
+  if (operation.phase == Phase::kRestore) {
+    return by_owner(world, at(worker, unit), worker.device().shard(unit));
+  }
+  const std::vector<float> gradient = worker.device().release_gradient(unit);
+  return operation.collective == CollectiveKind::kReduceScatter ? by_owner(world, at(worker, unit), gradient)
+                                                                : gradient;
 }
 
-void exchange(const World& world, const std::vector<Worker*>& arrived, const graph::Operation& operation,
-              bool gradients) {
-  const std::vector<Worker*> members = by_tensor(arrived);
-  if (static_cast<int>(members.size()) != world.strategy.tensor_parallel) {
-    throw error::InternalError("the tensor group is not complete");
-  }
-  if (operation.collective == CollectiveKind::kAllGather) {
-    std::vector<Matrix*> parts;
-    for (Worker* member : members) {
-      parts.push_back(operation.block < 0 ? &member->received_slice(operation)
-                                          : &member->gathered(operation, gradients));
+void accept(const World& world, Worker& worker, const graph::Operation& operation, bool gradients,
+            std::vector<float> outcome) {
+  if (operation.phase == Phase::kTensor) {
+    if (operation.collective == CollectiveKind::kAllGather) {
+      gathered(worker, operation, gradients).values = std::move(outcome);
+      return;
     }
-    gather(parts);
+    const Matrix& partial = worker.partial(operation);
+    Matrix sum;
+    sum.rows = partial.rows;
+    sum.columns = partial.columns;
+    sum.values = std::move(outcome);
+    worker.finish(operation, std::move(sum));
     return;
   }
-  Matrix sum = members.front()->partial(operation);
-  for (std::size_t i = 1; i < members.size(); ++i) {
-    const Matrix& part = members[i]->partial(operation);
-    std::transform(sum.values.begin(), sum.values.end(), part.values.begin(), sum.values.begin(), std::plus<>());
+  if (operation.phase == Phase::kReduce && operation.group == graph::GroupKind::kEmbedding) {
+    std::copy(outcome.begin(), outcome.end(), tied_gradient(worker).begin());
+    return;
   }
-  for (Worker* member : members) {
-    Matrix whole = sum;
-    if (operation.collective == CollectiveKind::kReduceScatter) {
-      keep_slice(whole, member->tensor(), world.strategy.tensor_parallel);
-    }
-    member->finish(operation, std::move(whole));
+  const int unit = unit_of(worker, operation);
+  if (operation.phase == Phase::kRestore) {
+    worker.device().restore(unit, from_owners(world, at(worker, unit), outcome));
+    return;
   }
+  const bool scattered = operation.collective == CollectiveKind::kReduceScatter;
+  worker.device().add_reduced(unit, scattered ? from_owners(world, at(worker, unit), outcome) : outcome);
 }
 
-void restore(const std::vector<Worker*>& members, const graph::Operation& operation) {
-  std::vector<float> whole;
-  for (Worker* member : members) {
-    const int unit = unit_of(*member, operation);
-    const std::vector<float> shard = member->device().shard(unit);
-    whole.resize(shard.size(), kPoison);
-    for (std::size_t i = 0; i < shard.size(); ++i) {
-      whole[i] = member->device().units()[static_cast<std::size_t>(unit)].owned[i] != 0 ? shard[i] : whole[i];
+std::vector<float> replicated_gradients(Device& device, int unit) {
+  const std::vector<float>& gradient = device.final_gradient(unit);
+  std::vector<float> result;
+  for (const Parameter& parameter : device.units()[static_cast<std::size_t>(unit)].part.parameters) {
+    if (parameter.split == Split::kNone) {
+      const auto first = gradient.begin() + static_cast<std::ptrdiff_t>(parameter.offset);
+      result.insert(result.end(), first, first + static_cast<std::ptrdiff_t>(parameter.size()));
     }
   }
-  for (Worker* member : members) {
-    member->device().restore(unit_of(*member, operation), whole);
-  }
+  return result;
 }
 
-void reduce(const std::vector<Worker*>& members, const graph::Operation& operation) {
-  std::vector<float> sum;
-  for (Worker* member : members) {
-    const std::vector<float> part = member->device().release_gradient(unit_of(*member, operation));
-    sum.resize(part.size(), 0);
-    std::transform(sum.begin(), sum.end(), part.begin(), sum.begin(), std::plus<>());
-  }
-  for (Worker* member : members) {
-    member->device().add_reduced(unit_of(*member, operation), sum);
-  }
-}
-
-void sum_tables(const std::vector<Worker*>& members) {
-  std::vector<float> sum;
-  for (Worker* member : members) {
-    const std::span<float> part = tied_gradient(*member);
-    sum.resize(part.size(), 0);
-    std::transform(sum.begin(), sum.end(), part.begin(), sum.begin(), std::plus<>());
-  }
-  for (Worker* member : members) {
-    std::copy(sum.begin(), sum.end(), tied_gradient(*member).begin());
-  }
-}
-
-void sum_replicated(const std::vector<Worker*>& members, int unit) {
-  const Part& part = members.front()->device().units()[static_cast<std::size_t>(unit)].part;
-  for (const Parameter& parameter : part.parameters) {
-    if (parameter.split != Split::kNone) {
-      continue;
-    }
-    for (std::size_t i = parameter.offset; i < parameter.offset + parameter.size(); ++i) {
-      float sum = 0;
-      for (Worker* member : members) {
-        sum += member->device().final_gradient(unit)[i];
-      }
-      for (Worker* member : members) {
-        member->device().final_gradient(unit)[i] = sum;
-      }
+void set_replicated_gradients(Device& device, int unit, const std::vector<float>& sum) {
+  std::vector<float>& gradient = device.final_gradient(unit);
+  auto next = sum.begin();
+  for (const Parameter& parameter : device.units()[static_cast<std::size_t>(unit)].part.parameters) {
+    if (parameter.split == Split::kNone) {
+      const auto end = next + static_cast<std::ptrdiff_t>(parameter.size());
+      std::copy(next, end, gradient.begin() + static_cast<std::ptrdiff_t>(parameter.offset));
+      next = end;
     }
   }
 }

@@ -21,6 +21,7 @@ struct Unit {
   Part part;                        ///< the tensor-parallel part
   std::vector<std::size_t> places;  ///< [weight of the part] in the whole layer
   std::vector<char> owned;          ///< [weight] whether its optimizer state is this rank's
+  std::vector<int> owner;           ///< [weight] data-parallel rank that has its state where that is cut
 };
 
 /// Weights, gradients and optimizer state in the memories of one rank. Buffers are shared where the strategy shares

@@ -26,16 +26,29 @@ void put(const Unit& unit, const std::vector<float>& part, std::vector<float>& w
 
 }  // namespace
 
-Step gather_step(const World& world, const std::vector<Worker>& workers) {
+RankResult result_of(const Worker& worker, double norm) {
+  RankResult result;
+  result.units = worker.device().units();
+  for (int unit = 0; unit < static_cast<int>(result.units.size()); ++unit) {
+    result.gradients.push_back(worker.device().used_gradient(unit));
+    result.weights.push_back(worker.device().master(unit));
+  }
+  result.loss = worker.loss();
+  result.norm = norm;
+  return result;
+}
+
+Step gather_step(const World& world, const std::vector<RankResult>& ranks) {
   Step step;
   step.copies.resize(static_cast<std::size_t>(world.copies()));
   for (Copy& copy : step.copies) {
     copy.gradients.resize(static_cast<std::size_t>(world.shape.layers) + 2);
     copy.weights = copy.gradients;
   }
-  for (const Worker& worker : workers) {
-    step.loss += worker.loss() / world.tokens_per_step();
-    const auto& units = worker.device().units();
+  step.norm = ranks.front().norm;
+  for (const RankResult& rank : ranks) {
+    step.loss += rank.loss / world.tokens_per_step();
+    const std::vector<Unit>& units = rank.units;
     for (std::size_t i = 0; i < units.size(); ++i) {
       Copy& copy = step.copies[static_cast<std::size_t>(world.copy_of[static_cast<std::size_t>(units[i].stage)])];
       const auto layer = static_cast<std::size_t>(units[i].layer + 1);
@@ -44,9 +57,8 @@ Step gather_step(const World& world, const std::vector<Worker>& workers) {
         copy.gradients[layer].assign(size, std::numeric_limits<float>::quiet_NaN());
         copy.weights[layer] = copy.gradients[layer];
       }
-      const int unit = static_cast<int>(i);
-      put(units[i], worker.device().used_gradient(unit), copy.gradients[layer], step.disagreement);
-      put(units[i], worker.device().master(unit), copy.weights[layer], step.disagreement);
+      put(units[i], rank.gradients[i], copy.gradients[layer], step.disagreement);
+      put(units[i], rank.weights[i], copy.weights[layer], step.disagreement);
     }
   }
   return step;

@@ -155,7 +155,15 @@ void Worker::drop_after_forward(const Unit& at, Saved& kept) const {
   }
 }
 
-void Worker::backward(const graph::Operation& operation) {
+const std::vector<Exponentials>& Worker::vocabulary_part(const graph::Operation& operation) {
+  const Saved& kept = saved(unit_of(operation), operation.micro_batch);
+  if (kept.exponentials.empty()) {
+    throw error::InternalError("the forward is not complete");
+  }
+  return kept.exponentials;
+}
+
+void Worker::backward(const graph::Operation& operation, const std::vector<Exponentials>& vocabulary) {
   const int index = unit_of(operation);
   Saved& kept = saved(index, operation.micro_batch);
   const int blocks = unit(index).part.blocks();
@@ -163,11 +171,12 @@ void Worker::backward(const graph::Operation& operation) {
     throw error::InternalError("the forward is not complete");
   }
   for (int block = blocks - 1 - kept.backward_done; block >= operation.block; --block) {
-    run_backward(index, operation.micro_batch, block, operation.phase);
+    run_backward(index, operation.micro_batch, block, operation.phase, vocabulary);
   }
 }
 
-void Worker::run_backward(int index, int micro_batch, int block, Phase phase) {
+void Worker::run_backward(int index, int micro_batch, int block, Phase phase,
+                          const std::vector<Exponentials>& vocabulary) {
   const Unit& at = unit(index);
   place_output_gradient(index, micro_batch, block);
   Saved& kept = saved(index, micro_batch);
@@ -181,7 +190,7 @@ void Worker::run_backward(int index, int micro_batch, int block, Phase phase) {
   (void)present(here.normed, "activations are");
   (void)present(here.first, "activations are");
   if (at.part.is_head()) {
-    compute_loss(index, micro_batch, here);
+    compute_loss(index, micro_batch, here, vocabulary);
     result.partial = head_backward_partial(head_matrix(index), here);
   } else {
     (void)present(block == 0 ? here.probabilities : here.inner, "activations are");
@@ -190,24 +199,12 @@ void Worker::run_backward(int index, int micro_batch, int block, Phase phase) {
   leave_pending(std::move(result), true);
 }
 
-/// Each rank has its part of the vocabulary; the sums of the others are read where they are (docs/model.md, 1.2: their
-/// exchange is not modelled).
-void Worker::compute_loss(int index, int micro_batch, Kept& kept) {
+/// The exchange of the vocabulary's parts is not modelled (docs/model.md, 1.2).
+void Worker::compute_loss(int index, int micro_batch, Kept& kept, const std::vector<Exponentials>& vocabulary) {
   const Unit& at = unit(index);
-  std::vector<Exponentials> whole;
-  for (Worker* peer : peers_) {
-    const auto& theirs = peer->saved(peer->device().unit_of(at.stage, at.layer), micro_batch).exponentials;
-    if (whole.empty()) {
-      whole = theirs;
-      continue;
-    }
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      whole[i] = combine(whole[i], theirs[i]);
-    }
-  }
   double loss = 0;
   kept.first_gradient =
-      cross_entropy_gradient(kept.first.view(), whole, tokens(index, micro_batch, 1), at.part.first_token,
+      cross_entropy_gradient(kept.first.view(), vocabulary, tokens(index, micro_batch, 1), at.part.first_token,
                              static_cast<float>(1 / world_.tokens_per_step()), loss);
   loss_ += loss;
 }

@@ -22,9 +22,6 @@ class Worker {
  public:
   Worker(const World& world, int pipeline_rank, int data, int tensor, Device device);
 
-  /// All members of the tensor group, in order, for what the vocabulary-parallel loss exchanges.
-  void meet_peers(std::vector<Worker*> peers) { peers_ = std::move(peers); }
-
   [[nodiscard]] Device& device() { return device_; }
 
   [[nodiscard]] const Device& device() const { return device_; }
@@ -34,7 +31,11 @@ class Worker {
   // Compute
   void forward(const graph::Operation& operation);
   void recompute(const graph::Operation& operation);
-  void backward(const graph::Operation& operation);  ///< with the weight gradient, or the input gradient only
+  /// What the head's forward left of this rank's part of the vocabulary.
+  /// @throws InternalError before it
+  [[nodiscard]] const std::vector<Exponentials>& vocabulary_part(const graph::Operation& operation);
+  /// With the weight gradient, or the input gradient only. `vocabulary`: of all tensor ranks, for the head.
+  void backward(const graph::Operation& operation, const std::vector<Exponentials>& vocabulary);
   void weight_gradient(const graph::Operation& operation);
 
   // Tensor group
@@ -94,8 +95,9 @@ class Worker {
   void leave_pending(Pending pending, bool exchanged);
   void finish_forward(const Pending& done, Matrix sum);
   void drop_after_forward(const Unit& unit, Saved& kept) const;
-  void run_backward(int unit, int micro_batch, int block, graph::Phase phase);
-  void compute_loss(int unit, int micro_batch, Kept& kept);
+  void run_backward(int unit, int micro_batch, int block, graph::Phase phase,
+                    const std::vector<Exponentials>& vocabulary);
+  void compute_loss(int unit, int micro_batch, Kept& kept, const std::vector<Exponentials>& vocabulary);
   void finish_backward(const Pending& done, Matrix sum);
   void add_gradients(int unit, int micro_batch, int block, const Kept& kept);
 
@@ -104,7 +106,6 @@ class Worker {
   int data_;
   int tensor_;
   Device device_;
-  std::vector<Worker*> peers_;
   std::map<MessageKey, Matrix> flow_;  ///< between units of a stage
   std::map<MessageKey, Matrix> made_;  ///< by a stage, for its neighbour
   std::map<MessageKey, Matrix> received_;
