@@ -32,9 +32,10 @@ struct MicroPlan {
   std::vector<std::size_t> beside;  ///< of messages that run beside products
 };
 
-/// Squares, thin products, and those of a transformer layer in its three passes; the core of its attention, forward and
-/// backward, fused and not. Tokens of a product (of attention: heads) are halved until one fits `seconds` by a fixed
-/// rule, so that a machine's speed does not change the plan; products keep 128 tokens.
+/// Squares, thin products, and those of a transformer layer and of the head, where there is one, in their three passes
+/// (the head's vocabulary is halved down to 4,096 where 128 tokens are too many); the core of its attention, forward
+/// and backward, fused and not. Tokens of a product (of attention: heads) are halved until one fits `seconds` by a
+/// fixed rule, so that a machine's speed does not change the plan; products keep 128 tokens.
 /// @param fused, unfused the layer with strategy.fused_attention on and off; with kernels, that is, no custom model
 [[nodiscard]] MicroPlan micro_plan(const model::WorkModel& fused, const model::WorkModel& unfused, double seconds);
 

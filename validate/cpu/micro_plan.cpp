@@ -21,6 +21,7 @@ constexpr std::size_t kMebi = kKibi * kKibi;
 constexpr double kFlopsPerSecond = 1.5e8;
 constexpr double kLeastFlops = 1e9;
 constexpr std::int64_t kLeastTokens = 128;
+constexpr std::int64_t kLeastVocabulary = 4096;
 
 double most_flops(double seconds) {
   return std::max(kLeastFlops, kFlopsPerSecond * seconds);
@@ -60,18 +61,23 @@ class Products {
     }
   }
 
-  /// Tokens are the rows of a product, and what a weight gradient sums over.
-  void add(const Kernel& kernel, Pass pass) {
+  /// Tokens are the rows of a product, and what a weight gradient sums over. Once they are few, a vocabulary is cut.
+  void add(const Kernel& kernel, Pass pass, std::int64_t vocabulary = 0) {
     std::int64_t m = kernel.m;
+    std::int64_t n = kernel.n;
     std::int64_t k = kernel.k;
-    std::int64_t& tokens = pass == Pass::kWeightGradient ? k : m;
-    const auto flops = [&] {
-      return 2.0 * static_cast<double>(m) * static_cast<double>(kernel.n) * static_cast<double>(k);
-    };
+    const bool sums = pass == Pass::kWeightGradient;
+    std::int64_t& tokens = sums ? k : m;
+    std::int64_t& other = sums ? m : k;
+    std::int64_t& words = n == vocabulary ? n : other;
+    const auto flops = [&] { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); };
     while (flops() > most_ && tokens / 2 >= kLeastTokens) {
       tokens /= 2;
     }
-    add(product(kernel.name, m, kernel.n, k, pass));
+    while (vocabulary > 0 && flops() > most_ && words / 2 >= kLeastVocabulary) {
+      words /= 2;
+    }
+    add(product(kernel.name, m, n, k, pass));
   }
 
   [[nodiscard]] std::vector<MicroCase> take() { return std::move(cases_); }
@@ -87,6 +93,7 @@ bool is_of_weights(const Kernel& kernel) {
 }
 
 std::vector<MicroCase> products_of(const model::WorkModel& work, double seconds) {
+  constexpr Pass kPasses[] = {Pass::kForward, Pass::kInputGradient, Pass::kWeightGradient};
   Products products(seconds);
   for (const std::int64_t side : {std::int64_t{256}, std::int64_t{512}, std::int64_t{1024}, std::int64_t{2048}}) {
     products.add(product("square", side, side, side, Pass::kForward));
@@ -94,11 +101,22 @@ std::vector<MicroCase> products_of(const model::WorkModel& work, double seconds)
   for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{4}, std::int64_t{16}}) {  // the memory bounds them
     products.add(product("thin", rows, 2048, 4096, Pass::kForward));
   }
-  for (const Pass pass : {Pass::kForward, Pass::kInputGradient, Pass::kWeightGradient}) {
+  for (const Pass pass : kPasses) {
     for (const model::BlockCost& block : work.layer.blocks) {
       for (const Kernel& kernel : block.pass(pass).kernels) {
         if (is_of_weights(kernel)) {
           products.add(kernel, pass);
+        }
+      }
+    }
+  }
+  std::int64_t vocabulary = 0;
+  for (const Pass pass : kPasses) {
+    for (const model::BlockCost& block : work.head.blocks) {
+      for (const Kernel& kernel : block.pass(pass).kernels) {
+        if (is_of_weights(kernel)) {
+          vocabulary = pass == Pass::kForward ? kernel.n : vocabulary;
+          products.add(kernel, pass, vocabulary);
         }
       }
     }

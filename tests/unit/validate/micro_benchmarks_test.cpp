@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string>
 #include <tuple>
@@ -21,19 +22,19 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-model::WorkModel work_of(bool fused) {
+model::WorkModel work_of(bool fused, int tensor_parallel) {
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
   const scenario::Scenario scenario = scenario::load_text(
-      fused ? "schema_version: 1\nmodel: gpt3-175b\ncluster: {node: dgx-h100, topology: nvlink_switch}\n"
-              "strategy: {tensor_parallel: 8, micro_batches: 1, fused_attention: true}\n"
-            : "schema_version: 1\nmodel: gpt3-175b\ncluster: {node: dgx-h100, topology: nvlink_switch}\n"
-              "strategy: {tensor_parallel: 8, micro_batches: 1}\n",
-      "test.yaml", tests::source_folder() / "scenarios", pipeline::plugins_of(catalogs));
+      "schema_version: 1\nmodel: gpt3-175b\ncluster: {node: dgx-h100, topology: nvlink_switch}\n"
+      "strategy: {micro_batches: 1}\n",
+      "test.yaml", tests::source_folder() / "scenarios", pipeline::plugins_of(catalogs),
+      {{"strategy.tensor_parallel", std::to_string(tensor_parallel)},
+       {"strategy.fused_attention", fused ? "true" : "false"}});
   return model::work_model(scenario, catalogs.cost_models);
 }
 
-MicroPlan plan_of(double seconds) {
-  return micro_plan(work_of(true), work_of(false), seconds);
+MicroPlan plan_of(double seconds, int tensor_parallel = 8) {
+  return micro_plan(work_of(true, tensor_parallel), work_of(false, tensor_parallel), seconds);
 }
 
 /// A machine of 100 GFLOP/s in fp32 and 400 in bf16, copies at 10 GB/s, messages of 20 us + bytes / 1 GB/s.
@@ -121,6 +122,28 @@ TEST(MicroPlan, HasTheLayersProductsInThreePassesEachOnce) {
   EXPECT_TRUE(forward.contains({4 * 12288 / 8, 12288}));
   EXPECT_TRUE(forward.contains({12288, 4 * 12288 / 8}));
   EXPECT_TRUE(shapes.contains({model::Pass::kForward, 1024, 1024, 1024}));
+}
+
+TEST(MicroPlan, HasTheHeadsProductsAndCutsTheirVocabularyLast) {
+  using Sides = std::multiset<std::int64_t>;
+  const auto heads = [](const MicroPlan& plan) {
+    std::map<model::Pass, Sides> sides;
+    for (const MicroCase& one : plan.products) {
+      const model::Kernel& kernel = one.calls.front().kernel;
+      if (one.name == "logits") {
+        sides[one.calls.front().pass] = {kernel.m, kernel.n, kernel.k};
+      }
+    }
+    return sides;
+  };
+  const auto each = [](const Sides& sides) {
+    return std::map<model::Pass, Sides>{
+        {model::Pass::kForward, sides}, {model::Pass::kInputGradient, sides}, {model::Pass::kWeightGradient, sides}};
+  };
+  // GPT-2's vocabulary of 50,257; ranks of a tensor group round their part up.
+  EXPECT_EQ(heads(plan_of(3600)), each({6283, 2048, 12288}));
+  EXPECT_EQ(heads(plan_of(1)), each({6283, 128, 12288}));  // half of it is below 4,096
+  EXPECT_EQ(heads(plan_of(1, 1)), each({50257 / 8, 128, 12288}));
 }
 
 TEST(MicroPlan, CutsTokensAndHeadsToTheTimeButNotBelow128Tokens) {
