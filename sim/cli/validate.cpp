@@ -51,7 +51,8 @@ Back ends:
            updated weights must be those of one device, whatever the schedule;
            in one process, or with --transport in one per rank
   cpu      a process per rank on the cores of this machine: kernels of the
-           model's shapes, messages, rings, copies; calibrated before
+           model's shapes, messages, rings, copies; calibrated before; under
+           torchrun or mpirun, with --transport tcp, on several machines
   cuda     GPUs: cuBLASLt, own kernels, NCCL, pinned copies; a process per GPU,
            or all ranks on one GPU with the scenario's links emulated
 
@@ -227,7 +228,8 @@ Command add_validate(CLI::App& root) {
                    "scenario's links), tcp (loopback, as fast as it\n"
                    "is) or ethernet (TCP between network namespaces,\n"
                    "ports kept to the scenario's rate); numeric: none\n"
-                   "(all ranks in one process)")
+                   "(all ranks in one process); cpu under torchrun or\n"
+                   "mpirun: tcp, between their machines")
       ->type_name("NAME")
       ->check(CLI::IsMember({"none", "memory", "tcp", "ethernet"}).description(""))
       ->default_str("memory; numeric: none");

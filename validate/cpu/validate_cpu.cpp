@@ -20,7 +20,10 @@
 #include "validate/cpu/plan.hpp"
 #include "validate/cpu/products.hpp"
 #include "validate/execute.hpp"
+#include "validate/fingerprint.hpp"
 #include "validate/prepare.hpp"
+#include "validate/ranks/address.hpp"
+#include "validate/ranks/remote.hpp"
 #include "validate/ranks/wire.hpp"
 #include "validate/scenario_step.hpp"
 
@@ -51,6 +54,7 @@ struct Job {
   Plan plan;
   KernelCalls calls;
   std::unique_ptr<SharedMemory> memory;
+  std::optional<ranks::Place> place;  ///< of a launcher
 };
 
 EngineSetup engine_setup(const Job& job, std::int32_t rank) {
@@ -101,17 +105,24 @@ double host_bytes(const Job& job) {
 /// Kernels alone before every step: a machine that gets slower or faster does so for both.
 constexpr int kRoundsBefore = 3;
 
+std::unique_ptr<Transport> connect_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
+  if (job.place) {
+    return connect_sockets(job.plan.pipes, rank, ranks::own_address(*job.place, control), control);
+  }
+  return connect(job.settings.wires, job.plan.pipes, rank, job.executable.deployment, job.executable.prepared.fabric,
+                 *job.memory, control);
+}
+
 /// From a rank's first to its last word.
 void be_rank(const Job& job, std::int32_t rank, ranks::Control& control) {
-  pin_to_core_of(rank);
+  pin_to_core_of(job.place ? job.place->local_rank : rank);
   constexpr unsigned long kTimerSlackNs = 1000;
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);  // of this thread and those that it starts
   const EngineSetup setup = engine_setup(job, rank);
   const std::unique_ptr<KernelEngine> engine =
       make_kernel_engine(setup, ProductLibrary(name_of(job.settings.engine)).make(setup.half));
   const Executable& executable = job.executable;
-  const std::unique_ptr<Transport> transport = connect(job.settings.wires, job.plan.pipes, rank, executable.deployment,
-                                                       executable.prepared.fabric, *job.memory, control);
+  const std::unique_ptr<Transport> transport = connect_rank(job, rank, control);
   const std::unique_ptr<HostStore> store = make_store(job, rank);
   const Machine machine{
       executable.prepared.graph, executable.deployment, job.plan, job.calls, *engine, *transport, *store, control};
@@ -140,12 +151,35 @@ double longest_compute(const Calibrated& calibrated) {
   return longest;
 }
 
+std::unique_ptr<ranks::Coordinator> start(const Job& job) {
+  const auto body = [&job](int rank, ranks::Control& control) { be_rank(job, rank, control); };
+  if (job.place) {
+    return ranks::join(
+        *job.place,
+        fingerprint_of(job.executable, job.calls,
+                       {static_cast<double>(job.settings.repeats), static_cast<double>(job.settings.warm_up),
+                        static_cast<double>(job.settings.engine), static_cast<double>(job.settings.predict_by),
+                        job.settings.offload_folder.empty() ? 0.0 : 1.0}),
+        kPatience, body);
+  }
+  return start_ranks(job.settings.wires, job.executable.deployment, job.executable.prepared.fabric,
+                     job.scenario.cluster, body);
+}
+
+/// What a launcher's processes cannot do; "": all is well.
+std::string refusal(const Job& job) {
+  if (job.place && job.settings.wires != Wires::kLoopback) {
+    return "Processes of a launcher may be on several machines: they send over TCP only; choose --transport tcp.";
+  }
+  return "";
+}
+
 std::string unit_free(double share) {
   return fmt::format("{:.1f} %", share * 100);
 }
 
 void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated& calibrated,
-                    const std::vector<Execution>& executions, report::Validation& into) {
+                    const std::vector<Execution>& executions, bool launched, report::Validation& into) {
   const std::size_t cores = own_cores().size();
   into.conditions.push_back(ranks.front().engine);
   into.calibration_spread = into.calibrated ? calibrated.spread : 0;
@@ -155,8 +189,9 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
   const std::string slower =
       into.calibrated ? fmt::format("; kernels {} slower beside messages", unit_free(1 / (1 - calibrated.slowdown) - 1))
                       : "";
-  into.conditions.push_back(fmt::format("{} ranks on {} cores{}", ranks.size(), cores, slower));
-  if (ranks.size() > cores) {
+  const std::string where = launched ? "the cores where a launcher put them" : fmt::format("{} cores", cores);
+  into.conditions.push_back(fmt::format("{} ranks on {}{}", ranks.size(), where, slower));
+  if (!launched && ranks.size() > cores) {
     into.warnings.push_back(
         fmt::format("{} ranks share {} cores: order and data are executed, times say nothing.", ranks.size(), cores));
   }
@@ -178,8 +213,9 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
 
 }  // namespace
 
-tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
-                                                        const pipeline::Catalogs& catalogs, const Settings& settings) {
+tl::expected<std::optional<Validated>, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
+                                                                       const pipeline::Catalogs& catalogs,
+                                                                       const Settings& settings) {
   using scenario::DataType;
   if (scenario.model.custom) {
     return tl::unexpected(
@@ -194,7 +230,8 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
     return tl::unexpected(error::Infeasible{
         "OpenBLAS multiplies fp32 only; set strategy.precision.compute to fp32, or take --engine onednn."});
   }
-  if (scenario.strategy.ranks() > kMostRanks) {
+  const std::optional<ranks::Place> place = ranks::find_place(ranks::variable);
+  if (!place && scenario.strategy.ranks() > kMostRanks) {
     return tl::unexpected(error::Infeasible{fmt::format("{} ranks; at most {} are put on the cores of one machine.",
                                                         scenario.strategy.ranks(), kMostRanks)});
   }
@@ -207,16 +244,24 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   if (!plan) {
     return tl::unexpected(plan.error());
   }
-  Job job{*executable, scenario, settings, std::move(*plan), {}, nullptr};
+  Job job{*executable, scenario, settings, std::move(*plan), {}, nullptr, place};
+  if (job.place && job.place->size != scenario.strategy.ranks()) {
+    throw error::EnvironmentError(fmt::format("{} processes were started for a scenario of {} ranks; start as many",
+                                              job.place->size, scenario.strategy.ranks()));
+  }
+  if (std::string reason = refusal(job); !reason.empty()) {
+    return tl::unexpected(error::Infeasible{std::move(reason)});
+  }
   job.calls = kernel_calls(graph, executable->prepared.work, scenario.strategy);
   job.memory = std::make_unique<SharedMemory>(job.plan.pipes, executable->deployment);
 
   const std::string files =
       settings.offload_folder.empty() ? std::string() : describe_file_store(settings.offload_folder);
 
-  const std::unique_ptr<ranks::Coordinator> ranks =
-      start_ranks(settings.wires, executable->deployment, executable->prepared.fabric, scenario.cluster,
-                  [&job](int rank, ranks::Control& control) { be_rank(job, rank, control); });
+  const std::unique_ptr<ranks::Coordinator> ranks = start(job);
+  if (!ranks) {
+    return std::nullopt;
+  }
   ranks->greet(kPatience);
   std::vector<RankCalibration> calibrations;
   std::vector<Execution> executions;
@@ -262,10 +307,10 @@ tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario
   Validated validated{compare(graph, calibrated.deployment, executions, options, &timelines), {}};
   report::Validation& result = validated.report;
   result.name = scenario.name;
-  result.backend = fmt::format("cpu, {}", name_of(settings.wires));
+  result.backend = fmt::format("cpu, {}", job.place ? "TCP between processes of a launcher" : name_of(settings.wires));
   result.calibrated = calibrates;
   add_scenario_step(*executable, result);
-  add_conditions(calibrations, calibrated, executions, result);
+  add_conditions(calibrations, calibrated, executions, job.place.has_value(), result);
   if (!files.empty()) {
     result.conditions.push_back(files);
     if (host_bytes(job) <= 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include <tl/expected.hpp>
 
@@ -33,11 +34,13 @@ inline constexpr int kMostRanks = 64;
 
 /// Executes the scenario's graph on cores of this machine, a process per rank: kernels of the model's shapes, messages,
 /// rings and host copies are real. Calibrates first, and compares with the replay of what was calibrated.
-/// @return Infeasible as validate_virtual, for a custom model (it has no kernels), and for data types that cores, or
-/// the library, do not multiply
+/// Started by torchrun or Open MPI's launcher (ranks::find_place) it is one rank among their processes, on any
+/// machines.
+/// @return nothing in a process whose results another one prints; Infeasible as validate_virtual, for a custom model
+/// (it has no kernels), and for data types that cores, or the library, do not multiply
 /// @throws EnvironmentError when a rank fails, or the machine lacks library, memory, folder or room in it
-[[nodiscard]] tl::expected<Validated, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
-                                                                      const pipeline::Catalogs& catalogs,
-                                                                      const Settings& settings);
+[[nodiscard]] tl::expected<std::optional<Validated>, error::Infeasible> validate_cpu(const scenario::Scenario& scenario,
+                                                                                     const pipeline::Catalogs& catalogs,
+                                                                                     const Settings& settings);
 
 }  // namespace lamina::validate::cpu

@@ -1,8 +1,6 @@
 #include "validate/cuda/validate_cuda.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "sim/report/perfetto.hpp"
 #include "validate/compare.hpp"
 #include "validate/cuda/device_process.hpp"
+#include "validate/fingerprint.hpp"
 #include "validate/plugins.hpp"
 #include "validate/ranks/remote.hpp"
 #include "validate/scenario_step.hpp"
@@ -92,43 +91,15 @@ void add_conditions(const Job& job, const std::vector<Calibration>& calibrations
   }
 }
 
-void add_number(std::uint64_t& hash, double value) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
-  constexpr std::uint64_t kPrime = 1099511628211U;  // FNV-1a
-  hash = (hash ^ bits) * kPrime;
-}
-
-/// Differs when two processes would execute different operations.
-std::string fingerprint_of(const Job& job) {
-  std::uint64_t hash = 14695981039346656037U;
-  add_number(hash, kPluginVersion);
-  add_number(hash, job.settings.repeats);
-  add_number(hash, job.settings.warm_up);
-  add_number(hash, job.settings.hold_compute ? 1 : 0);
-  for (const graph::Program& program : job.executable.prepared.graph.programs) {
-    for (const graph::Operation& operation : program.operations) {
-      add_number(hash, static_cast<double>(operation.kind));
-      add_number(hash, operation.stream);
-      add_number(hash, operation.bytes);
-      add_number(hash, operation.duration_s);
-    }
-  }
-  for (const std::uint32_t vertex : job.executable.order.vertices) {
-    add_number(hash, vertex);
-  }
-  for (const auto& list : job.calls.lists) {
-    for (const KernelCall& call : list) {
-      add_number(hash, call.kernel.bytes.value());
-      add_number(hash, call.kernel.flops.value());
-    }
-  }
-  return fmt::format("{:016x}", hash);
+std::string fingerprint(const Job& job) {
+  return fingerprint_of(job.executable, job.calls,
+                        {static_cast<double>(kPluginVersion), static_cast<double>(job.settings.repeats),
+                         static_cast<double>(job.settings.warm_up), job.settings.hold_compute ? 1.0 : 0.0});
 }
 
 std::unique_ptr<ranks::Coordinator> start(const Job& job, const std::optional<ranks::Place>& place) {
   if (place) {
-    return ranks::join(*place, fingerprint_of(job), kPatience, [&](int rank, ranks::Control& control) {
+    return ranks::join(*place, fingerprint(job), kPatience, [&](int rank, ranks::Control& control) {
       drive_devices(job, rank, place->local_rank, control);
     });
   }
