@@ -233,4 +233,19 @@ void Calibrator::messages(std::size_t pipe) {
   }
 }
 
+double slowest_exchange(const Plan& plan, const deployment::Deployment& deployment) {
+  double slowest = 0;
+  for (std::size_t pipe = 0; pipe < plan.pipes.size(); ++pipe) {
+    const auto ring = plan.ring_of(pipe);
+    const double messages =
+        ring == plan.rings.end() ? 1 : 2.0 * (deployment.groups[static_cast<std::size_t>(ring->first.first)].size - 1);
+    if (plan.pipes[pipe].path >= 0) {
+      const deployment::Path& path = deployment.paths[static_cast<std::size_t>(plan.pipes[pipe].path)];
+      const auto bytes = static_cast<double>(plan.pipes[pipe].most_bytes);
+      slowest = std::max(slowest, messages * (path.latency_s + path.alone_s_per_byte * bytes));
+    }
+  }
+  return slowest;
+}
+
 }  // namespace lamina::validate::cpu

@@ -54,4 +54,8 @@ class Calibrator {
   RankCalibration result_;
 };
 
+/// Seconds that the longest exchange of the calibration takes at least, on the deployment's links: a message as large
+/// as any of its pipe, or an all-reduce round a ring.
+[[nodiscard]] double slowest_exchange(const Plan& plan, const deployment::Deployment& deployment);
+
 }  // namespace lamina::validate::cpu

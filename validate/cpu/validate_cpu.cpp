@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include "sim/report/format.hpp"
 #include "sim/report/perfetto.hpp"
 #include "validate/compare.hpp"
 #include "validate/cpu/calibrator.hpp"
@@ -30,7 +31,8 @@
 namespace lamina::validate::cpu {
 namespace {
 
-constexpr double kPatience = 25;  ///< seconds that ranks may let each other wait, besides what they compute
+constexpr double kSlowestExchange = 5;  ///< seconds
+constexpr double kPatience = 25;        ///< seconds that ranks may let each other wait, besides what they compute
 
 /// Bytes that programs may still take, less a fifth for the rest of the machine; 0: not known.
 double free_memory() {
@@ -244,6 +246,13 @@ tl::expected<std::optional<Validated>, error::Infeasible> validate_cpu(const sce
   if (!plan) {
     return tl::unexpected(plan.error());
   }
+  const double exchange_s = slowest_exchange(*plan, executable->deployment);
+  if (exchange_s > kSlowestExchange) {
+    return tl::unexpected(
+        error::Infeasible{fmt::format("A message, or a ring all-reduce, takes {} on the scenario's network; at most {} "
+                                      "are waited for. Set a faster cluster.network.bandwidth or a smaller model.",
+                                      report::seconds(exchange_s), report::seconds(kSlowestExchange))});
+  }
   Job job{*executable, scenario, settings, std::move(*plan), {}, nullptr, place};
   if (job.place && job.place->size != scenario.strategy.ranks()) {
     throw error::EnvironmentError(fmt::format("{} processes were started for a scenario of {} ranks; start as many",
@@ -266,7 +275,11 @@ tl::expected<std::optional<Validated>, error::Infeasible> validate_cpu(const sce
   std::vector<RankCalibration> calibrations;
   std::vector<Execution> executions;
   constexpr double kSlowDisk = 5e6;  // bytes per second
-  double patience = kPatience + (settings.offload_folder.empty() ? 0 : host_bytes(job) / kSlowDisk);
+  constexpr double kRepeated = 20;   // the calibration's longest silence
+  constexpr double kLonger = 3;
+  const double expected_s = replay::replay(graph, executable->deployment, executable->options).end_s;
+  double patience = kPatience + kRepeated * exchange_s + kLonger * expected_s +
+                    (settings.offload_folder.empty() ? 0 : host_bytes(job) / kSlowDisk);
   const auto calibrate = [&](double hidden) {
     return apply(calibrations, executable->deployment, job.plan, job.calls, settings.wires != Wires::kSharedMemory,
                  hidden, !settings.offload_folder.empty());

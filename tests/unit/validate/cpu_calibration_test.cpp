@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "sim/pipeline/simulate.hpp"
 #include "tests/support/random_scenario.hpp"
 #include "validate/cpu/calibration.hpp"
+#include "validate/cpu/calibrator.hpp"
 #include "validate/cpu/plan.hpp"
 
 namespace lamina::validate::cpu {
@@ -128,6 +130,21 @@ TEST_F(CpuCalibration, ReadsBackWhatItPacked) {
   ASSERT_EQ(back.pipes.size(), 1U);
   EXPECT_EQ(back.pipes[0].beside.large_s, 33e-3);
   EXPECT_THROW(RankCalibration::unpack(ranks_[1].pack().substr(0, 40)), error::EnvironmentError);
+}
+
+TEST_F(CpuCalibration, TheSlowestExchangeIsAMessageOrAnAllReduce) {
+  deployment::Deployment deployment = prepared_.deployment;
+  for (deployment::Path& path : deployment.paths) {
+    path.latency_s = 1e-3;
+    path.alone_s_per_byte = 1e-6;
+  }
+  double longest = 0;
+  for (std::size_t pipe = 0; pipe < plan_.pipes.size(); ++pipe) {  // rings of two: two messages
+    longest = std::max(
+        longest, (plan_.in_ring(pipe) ? 2 : 1) * (1e-3 + 1e-6 * static_cast<double>(plan_.pipes[pipe].most_bytes)));
+  }
+  EXPECT_GT(longest, 1e-3);
+  EXPECT_DOUBLE_EQ(slowest_exchange(plan_, deployment), longest);
 }
 
 TEST(Plan, FindsTheRingOfAPipe) {
