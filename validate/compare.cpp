@@ -197,6 +197,7 @@ report::Validation compare(const graph::OperationGraph& graph, const deployment:
     replay::Options structural = options;
     structural.compute_durations = &durations;
     structural.communication_slowdown = 0;  // durations in place hold it already
+    structural.receiving_slowdown.reset();
     const double step = replay::replay(graph, deployment, structural).end_s;
     const double error = step / steps[i] - 1;
     if (std::abs(error) > std::abs(result.structural_worst)) {

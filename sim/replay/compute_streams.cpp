@@ -4,8 +4,10 @@
 
 namespace lamina::replay {
 
-ComputeStreams::ComputeStreams(std::size_t ranks, double slowdown, Transport& transport)
-    : devices_(slowdown == 0 ? 0 : ranks), slowdown_(slowdown), transport_(transport) {}
+ComputeStreams::ComputeStreams(std::size_t ranks, const Slowdowns& slowdowns, Transport& transport)
+    : slowdowns_(slowdowns), transport_(transport) {
+  devices_.resize(constant_speed() ? 0 : ranks);
+}
 
 void ComputeStreams::start(std::uint32_t rank, double work, Token token) {
   if (constant_speed()) {
@@ -25,15 +27,15 @@ void ComputeStreams::finish(std::uint32_t rank, Token token) {
   running.erase(std::find_if(running.begin(), running.end(), [&](const Running& one) { return one.token == token; }));
 }
 
-void ComputeStreams::occupy(std::uint32_t rank) {
+void ComputeStreams::occupy(std::uint32_t rank, Touch touch) {
   if (!constant_speed()) {
-    change(devices_[rank], 1);
+    change(devices_[rank], touch, 1);
   }
 }
 
-void ComputeStreams::vacate(std::uint32_t rank) {
+void ComputeStreams::vacate(std::uint32_t rank, Touch touch) {
   if (!constant_speed()) {
-    change(devices_[rank], -1);
+    change(devices_[rank], touch, -1);
   }
 }
 
@@ -42,9 +44,17 @@ void ComputeStreams::arm(const Device& device, Running& running) {
   running.timer = transport_.start_timer(running.since + running.left / speed(device), running.token);
 }
 
-void ComputeStreams::change(Device& device, int by) {
+double ComputeStreams::speed(const Device& device) const {
+  double slowdown = 0;
+  for (std::size_t touch = 0; touch < slowdowns_.size(); ++touch) {
+    slowdown = device.transfers[touch] > 0 ? std::max(slowdown, slowdowns_[touch]) : slowdown;
+  }
+  return 1 - slowdown;
+}
+
+void ComputeStreams::change(Device& device, Touch touch, int by) {
   const double before = speed(device);
-  device.transfers += by;
+  device.transfers[static_cast<std::size_t>(touch)] += by;
   if (speed(device) == before) {
     return;
   }

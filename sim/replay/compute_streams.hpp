@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,10 +12,18 @@ namespace lamina::replay {
 /// each change.
 class ComputeStreams {
  public:
-  /// Compute runs at (1 - slowdown) while at least one transfer touches its rank.
-  ComputeStreams(std::size_t ranks, double slowdown, Transport& transport);
+  /// What a transfer is to a rank.
+  enum class Touch : std::uint8_t {
+    kAny,
+    kReceivedMessage,
+  };
 
-  [[nodiscard]] bool constant_speed() const { return slowdown_ == 0; }
+  /// [touch] Compute runs at (1 - slowdown) while at least one such transfer touches its rank; of two the larger one.
+  using Slowdowns = std::array<double, 2>;
+
+  ComputeStreams(std::size_t ranks, const Slowdowns& slowdowns, Transport& transport);
+
+  [[nodiscard]] bool constant_speed() const { return slowdowns_[0] == 0 && slowdowns_[1] == 0; }
 
   /// Starts `work` seconds of undisturbed compute; `token` comes back when they are done.
   void start(std::uint32_t rank, double work, Token token);
@@ -22,8 +31,8 @@ class ComputeStreams {
   void finish(std::uint32_t rank, Token token);
 
   /// A transfer starts or stops to touch the rank.
-  void occupy(std::uint32_t rank);
-  void vacate(std::uint32_t rank);
+  void occupy(std::uint32_t rank, Touch touch);
+  void vacate(std::uint32_t rank, Touch touch);
 
  private:
   struct Running {
@@ -34,17 +43,17 @@ class ComputeStreams {
   };
 
   struct Device {
-    int transfers = 0;
+    std::array<int, 2> transfers{};  ///< [touch]
     std::vector<Running> running;
   };
 
-  [[nodiscard]] double speed(const Device& device) const { return device.transfers > 0 ? 1 - slowdown_ : 1; }
+  [[nodiscard]] double speed(const Device& device) const;
 
   void arm(const Device& device, Running& running);
-  void change(Device& device, int by);
+  void change(Device& device, Touch touch, int by);
 
   std::vector<Device> devices_;
-  double slowdown_ = 0;
+  Slowdowns slowdowns_{};
   Transport& transport_;
 };
 

@@ -17,6 +17,8 @@ constexpr std::uint32_t kWaiting = 0xfffffffdU;  ///< for its partner or its gro
 
 // A token is an operation of a rank (of fewer than 2^30), perhaps with a bit, or a slot of transfers_ with the top bit
 // set.
+using Touch = ComputeStreams::Touch;
+
 constexpr Token kTransferBit = Token{1} << 63U;
 constexpr Token kDelayBit = Token{1} << 62U;  ///< the operation's host delay ends
 
@@ -42,7 +44,9 @@ Core::Core(const graph::OperationGraph& graph, const deployment::Deployment& dep
       options_(options),
       transport_(transport),
       open_runs_(deployment.groups.size()),
-      compute_(deployment.ranks.size(), options.communication_slowdown, transport) {
+      compute_(deployment.ranks.size(),
+               {options.communication_slowdown, options.receiving_slowdown.value_or(options.communication_slowdown)},
+               transport) {
   states_.reserve(plan.operations);
   timeline_.spans.resize(deployment.ranks.size());
   if (options.record_flows) {
@@ -170,8 +174,8 @@ void Core::start_message(Instance instance) {
   }
   state(other) = kRunning;
   const bool sends = operation(instance).kind == graph::OperationKind::kSend;
-  occupy(instance.rank);
-  occupy(other.rank);
+  compute_.occupy((sends ? instance : other).rank, Touch::kAny);
+  compute_.occupy((sends ? other : instance).rank, Touch::kReceivedMessage);
   begin_transfer({.kind = TransferKind::kMessage,
                   .instance = sends ? instance : other,
                   .path = channel(instance).path,
@@ -182,7 +186,7 @@ void Core::start_message(Instance instance) {
 void Core::start_host_copy(Instance instance) {
   const deployment::Rank& rank = deployment_.ranks[instance.rank];
   const graph::Operation& copy = operation(instance);
-  occupy(instance.rank);
+  compute_.occupy(instance.rank, Touch::kAny);
   begin_transfer({.kind = TransferKind::kHostCopy,
                   .instance = instance,
                   .path = copy.to_host ? rank.to_host : rank.from_host,
@@ -211,7 +215,7 @@ void Core::start_collective(std::uint32_t run) {
   started.start = transport_.now();
   for (const Instance& member : started.arrived) {
     state(member) = kRunning;
-    occupy(member.rank);
+    compute_.occupy(member.rank, Touch::kAny);
   }
   const deployment::Group& group = deployment_.groups[static_cast<std::size_t>(started.group)];
   for (const Instance& member : started.arrived) {
@@ -259,7 +263,7 @@ void Core::send_messages(std::uint32_t run) {
 
 void Core::finish_collective(std::uint32_t run) {
   for (const Instance& member : runs_[run].arrived) {
-    vacate(member.rank);
+    compute_.vacate(member.rank, Touch::kAny);
     complete(member, runs_[run].start);
   }
   free_runs_.push_back(run);
@@ -320,14 +324,14 @@ void Core::finish_leg(std::uint32_t slot) {
   switch (ended.kind) {
     case TransferKind::kMessage: {
       const Instance receive = partner(ended.instance);
-      vacate(ended.instance.rank);
-      vacate(receive.rank);
+      compute_.vacate(ended.instance.rank, Touch::kAny);
+      compute_.vacate(receive.rank, Touch::kReceivedMessage);
       complete(ended.instance, ended.start);
       complete(receive, ended.start);
       break;
     }
     case TransferKind::kHostCopy:
-      vacate(ended.instance.rank);
+      compute_.vacate(ended.instance.rank, Touch::kAny);
       complete(ended.instance, ended.start);
       break;
     case TransferKind::kCollective:
@@ -427,14 +431,6 @@ Core::Instance Core::partner(Instance instance) const {
 const deployment::Channel& Core::channel(Instance instance) const {
   const std::int32_t index = deployment_.ranks[instance.rank].channels[operation(instance).channel];
   return deployment_.channels[static_cast<std::size_t>(index)];
-}
-
-void Core::occupy(std::uint32_t rank) {
-  compute_.occupy(rank);
-}
-
-void Core::vacate(std::uint32_t rank) {
-  compute_.vacate(rank);
 }
 
 void Core::check_all_done() const {

@@ -95,8 +95,6 @@ class Core final : private TransportListener {
   [[nodiscard]] std::uint32_t& state(Instance instance);
   [[nodiscard]] Instance partner(Instance instance) const;
   [[nodiscard]] const deployment::Channel& channel(Instance instance) const;
-  void occupy(std::uint32_t rank);
-  void vacate(std::uint32_t rank);
   void number_compute();
   void check_all_done() const;
 

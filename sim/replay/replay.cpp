@@ -20,6 +20,9 @@ Plan checked_plan(const graph::OperationGraph& graph, const deployment::Deployme
     throw error::InternalError(
         fmt::format("replay: communication_slowdown is {}, not in [0, 1)", options.communication_slowdown));
   }
+  if (const double x = options.receiving_slowdown.value_or(0); !(x >= 0 && x < 1)) {
+    throw error::InternalError(fmt::format("replay: receiving_slowdown is {}, not in [0, 1)", x));
+  }
   Plan plan = make_plan(graph, deployment);
   if (options.jitter) {
     plan.largest_flow *= kLargestJitterFactor;

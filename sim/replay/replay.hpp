@@ -15,6 +15,8 @@ struct Options {
   /// Compute runs at (1 - x) while a message, collective or host copy touches its device, from the arrival of the last
   /// participant to the end, latency included; several at once count once. 0 <= x < 1.
   double communication_slowdown = 0;
+  /// The same at the receiver of a message, where that is another number; of two at once the larger one counts.
+  std::optional<double> receiving_slowdown = std::nullopt;
   bool record_flows = true;  ///< fill Timeline::flows
   scenario::Transport transport = scenario::Transport::kSimgrid;
   /// Durations of compute operations, and latency and bytes of transfers, are multiplied by the factor of the

@@ -19,14 +19,14 @@ measure() {  # layout, rate, overrides...
 echo "layout,rate,measured_s,predicted_s,structural_s,spread"
 case $which in
   pipeline)
-    for rate in "100 Mbit/s" "150 Mbit/s" "200 Mbit/s" "250 Mbit/s" "300 Mbit/s" "400 Mbit/s" "500 Mbit/s" "1 Gbit/s" \
-      "2.5 Gbit/s" "10 Gbit/s"; do
+    for rate in "100 Mbit/s" "200 Mbit/s" "300 Mbit/s" "400 Mbit/s" "500 Mbit/s" "600 Mbit/s" "700 Mbit/s" "800 Mbit/s" \
+      "1 Gbit/s" "2.5 Gbit/s" "10 Gbit/s"; do
       measure one_forward_one_backward "$rate" strategy.schedule=one_forward_one_backward
       measure layered_modular "$rate"
     done
     ;;
   accumulation)
-    for rate in "200 Mbit/s" "500 Mbit/s" "1 Gbit/s" "2.5 Gbit/s" "5 Gbit/s" "10 Gbit/s"; do
+    for rate in "200 Mbit/s" "350 Mbit/s" "500 Mbit/s" "700 Mbit/s" "1 Gbit/s" "2.5 Gbit/s" "5 Gbit/s" "10 Gbit/s"; do
       measure "plain, not sharded" "$rate" strategy.schedule=accumulate strategy.sharding=none
       measure "layered, not sharded" "$rate" strategy.sharding=none
       measure "plain, sharded" "$rate" strategy.schedule=accumulate

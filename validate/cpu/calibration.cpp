@@ -81,13 +81,19 @@ PathKey key_of(const deployment::Deployment& deployment, std::int32_t path, bool
   return {over.latency_s, over.alone_s_per_byte, in_ring};
 }
 
+void BusyShare::add(const BusyShare& other) {
+  weight_s += other.weight_s;
+  share += weight_s > 0 ? (other.share - share) * other.weight_s / weight_s : 0;
+}
+
 std::string RankCalibration::pack() const {
   ranks::Packer packer;
   packer.text(engine);
   packer.value(memory_bytes);
   packer.text(pack_samples(list_samples));
   packer.array(pipes);
-  packer.value(busy_share);
+  packer.value(busy);
+  packer.value(busy_receiving);
   packer.value(copies);
   return packer.take();
 }
@@ -99,7 +105,8 @@ RankCalibration RankCalibration::unpack(const std::string& text) {
   result.memory_bytes = unpacker.value<double>();
   result.add_samples(unpacker.text());
   result.pipes = unpacker.array<PipeCost>();
-  result.busy_share = unpacker.value<double>();
+  result.busy = unpacker.value<BusyShare>();
+  result.busy_receiving = unpacker.value<BusyShare>();
   result.copies = unpacker.value<CopyCosts>();
   return result;
 }
@@ -130,15 +137,19 @@ Calibrated apply(const std::vector<RankCalibration>& ranks, const deployment::De
   Calibrated result;
   result.deployment = deployment;
   set_durations(ranks, deployment, calls, result);
+  BusyShare sending;
+  BusyShare receiving;
   std::map<PathKey, PipeCost> costs;
   for (const RankCalibration& rank : ranks) {
     for (const PipeCost& cost : rank.pipes) {
       costs.emplace(key_of(deployment, plan.pipes[cost.pipe].path, plan.in_ring(cost.pipe)), cost);
     }
-    result.slowdown += rank.busy_share / static_cast<double>(ranks.size());
+    sending.add(rank.busy);
+    receiving.add(rank.busy_receiving);
   }
   constexpr double kMost = 0.9;
-  result.slowdown = std::clamp(result.slowdown, 0.0, kMost);
+  result.slowdown = std::clamp(sending.share, 0.0, kMost);
+  result.receiving_slowdown = std::clamp(receiving.share, 0.0, kMost);
   for (const auto& [index, in_ring] : message_paths(deployment)) {
     const auto cost = costs.find(key_of(deployment, index, in_ring));
     if (cost != costs.end()) {

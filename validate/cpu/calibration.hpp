@@ -36,13 +36,23 @@ using KernelSamples = std::vector<std::vector<double>>;  ///< [list] seconds; no
 
 [[nodiscard]] std::string pack_samples(const KernelSamples& samples);
 
+/// Share of their time that kernels lose to transfers beside them, and how long a step's transfers of this kind take.
+struct BusyShare {
+  double share = 0;
+  double weight_s = 0;
+
+  /// Takes another kind of path in, by weight.
+  void add(const BusyShare& other);
+};
+
 /// What one rank measured apart from any step.
 struct RankCalibration {
   std::string engine;
   double memory_bytes = 0;
   KernelSamples list_samples;
   std::vector<PipeCost> pipes;  ///< of those that end here
-  double busy_share = 0;        ///< of the core, that messages take from kernels beside them
+  BusyShare busy;               ///< kernels beside rings and messages that this rank sends
+  BusyShare busy_receiving;     ///< beside messages that it receives
   CopyCosts copies;
 
   void add_samples(const std::string& packed);
@@ -56,6 +66,7 @@ struct Calibrated {
   deployment::Deployment deployment;
   std::vector<std::vector<double>> durations;  ///< [rank][operation]
   double slowdown = 0;                         ///< replay::Options::communication_slowdown
+  double receiving_slowdown = 0;               ///< replay::Options::receiving_slowdown
   double spread = 0;                           ///< of kernels, by time
 };
 

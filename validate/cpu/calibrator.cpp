@@ -224,9 +224,10 @@ void Calibrator::messages(std::size_t pipe) {
   cost.beside.small_s = beside(of_small, kSmallMessages).message_s;
   const Beside both = beside(of_large, 2 * count);
   cost.beside.large_s = both.message_s;
-  const double in_step = messages_of(key) * cost.alone.large_s;
-  step_messages_s_ += in_step;
-  result_.busy_share += step_messages_s_ > 0 ? (both.share - result_.busy_share) * in_step / step_messages_s_ : 0;
+  if (of_large.takes_part) {
+    const bool receives = !machine_.plan.in_ring(pipe) && over.to == rank_;
+    (receives ? result_.busy_receiving : result_.busy).add({both.share, messages_of(key) * cost.alone.large_s});
+  }
   (void)machine_.control.start_together();
   if (over.to == rank_) {
     result_.pipes.push_back(cost);

@@ -49,8 +49,7 @@ class Calibrator {
   const Machine& machine_;
   std::int32_t rank_;
   std::size_t program_;
-  std::vector<int> used_;       ///< lists of this rank
-  double step_messages_s_ = 0;  ///< of the messages of a step of this rank, of the kinds measured so far
+  std::vector<int> used_;  ///< lists of this rank
   RankCalibration result_;
 };
 

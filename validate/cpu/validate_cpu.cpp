@@ -188,9 +188,11 @@ void add_conditions(const std::vector<RankCalibration>& ranks, const Calibrated&
   for (const Execution& execution : executions) {
     into.involuntary_switches += execution.involuntary_switches;
   }
-  const std::string slower =
-      into.calibrated ? fmt::format("; kernels {} slower beside messages", unit_free(1 / (1 - calibrated.slowdown) - 1))
-                      : "";
+  const std::string slower = into.calibrated
+                                 ? fmt::format("; kernels {} slower beside sends and rings, {} beside receives",
+                                               unit_free(1 / (1 - calibrated.slowdown) - 1),
+                                               unit_free(1 / (1 - calibrated.receiving_slowdown) - 1))
+                                 : "";
   const std::string where = launched ? "the cores where a launcher put them" : fmt::format("{} cores", cores);
   into.conditions.push_back(fmt::format("{} ranks on {}{}", ranks.size(), where, slower));
   if (!launched && ranks.size() > cores) {
@@ -310,6 +312,7 @@ tl::expected<std::optional<Validated>, error::Infeasible> validate_cpu(const sce
     options.transport = scenario::Transport::kSimgrid;
     calibrated = calibrate(0);
     options.communication_slowdown = calibrated.slowdown;
+    options.receiving_slowdown = calibrated.receiving_slowdown;
     options.compute_durations = &calibrated.durations;
     const timeline::Timeline first = replay::replay(graph, calibrated.deployment, options);
     calibrated = calibrate(hidden_share(graph, calibrated.deployment, first));

@@ -170,6 +170,24 @@ TEST(Replay, SlowsComputeDownWhileATransferTouchesTheDevice) {
   EXPECT_NEAR(scene.run().spans[0][0].end, 1, 1e-12) << "off by default";
 }
 
+// 1 s of compute at both ends of half a second of transfer: 0.4 s and 0.3 s of it are done meanwhile.
+TEST(Replay, SlowsTheReceiverDownByItsOwnNumber) {
+  Scene scene;
+  const int rank = scene.rank();
+  const int peer = scene.rank();
+  const auto [out, in] = scene.channel(rank, peer, scene.path({scene.link(1e9)}));
+  scene.compute(rank, scene.stream(rank), 1);
+  scene.compute(peer, scene.stream(peer), 1);
+  scene.message(rank, scene.stream(rank), out, 5e8);
+  scene.message(peer, scene.stream(peer), in, 5e8);
+  const timeline::Timeline timeline = scene.run({.communication_slowdown = 0.2, .receiving_slowdown = 0.4});
+  EXPECT_NEAR(timeline.spans[0][0].end, 0.5 + (1 - 0.4), 1e-9);
+  EXPECT_NEAR(timeline.spans[1][0].end, 0.5 + (1 - 0.3), 1e-9);
+  const timeline::Timeline receiver_only = scene.run({.receiving_slowdown = 0.4});
+  EXPECT_NEAR(receiver_only.spans[0][0].end, 1, 1e-9);
+  EXPECT_NEAR(receiver_only.spans[1][0].end, 0.5 + (1 - 0.3), 1e-9);
+}
+
 // Two overlapping transfers count once: compute at half speed during [0, 1.5], 0.75 s of 1 s done, the rest at full
 // speed.
 TEST(Replay, SlowsComputeDownOnceForSeveralTransfers) {

@@ -110,21 +110,24 @@ TEST_F(CpuCalibration, KernelsTakeTheMedianOfAllTheirExecutionsAlone) {
   }
 }
 
-TEST_F(CpuCalibration, TheShareOfTheCoreThatMessagesTakeIsTheMeanOverTheRanks) {
-  ranks_[0].busy_share = 0.1;
-  ranks_[1].busy_share = 0.3;
+TEST_F(CpuCalibration, WhatKernelsLoseIsTheMeanByTimeOfTransfersSentAndReceived) {
+  ranks_[0].busy = {0.1, 3};
+  ranks_[1].busy = {0.5, 1};
+  ranks_[1].busy_receiving = {0.3, 7};
   EXPECT_DOUBLE_EQ(applied(true, 0).slowdown, 0.2);
+  EXPECT_DOUBLE_EQ(applied(true, 0).receiving_slowdown, 0.3);
 }
 
 TEST_F(CpuCalibration, ReadsBackWhatItPacked) {
   ranks_[1].engine = "an engine";
-  ranks_[1].busy_share = 0.25;
+  ranks_[1].busy = {0.25, 2};
   ranks_[1].copies.to_host.large_s = 1e-5;
   ranks_[1].memory_bytes = 5e8;
   const RankCalibration back = RankCalibration::unpack(ranks_[1].pack());
   EXPECT_EQ(back.engine, "an engine");
   EXPECT_EQ(back.memory_bytes, 5e8);
-  EXPECT_EQ(back.busy_share, 0.25);
+  EXPECT_EQ(back.busy.share, 0.25);
+  EXPECT_EQ(back.busy.weight_s, 2);
   EXPECT_EQ(back.copies.to_host.large_s, 1e-5);
   EXPECT_EQ(back.list_samples, ranks_[1].list_samples);
   ASSERT_EQ(back.pipes.size(), 1U);
