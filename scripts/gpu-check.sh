@@ -18,6 +18,7 @@ here), and runs, in under eight minutes:
   kernels     every kernel against a reference on the processor
   sanitizer   the same under compute-sanitizer, where it is installed
   scenarios   launch gaps, offload overlap, four ranks on one GPU that share its multiprocessors or do not
+  calibration products, copies and launches of one GPU as a hardware file
   several     with two GPUs or more: messages, collectives and a pipeline over NCCL
 
 Reports go to OUT (default: out/gpu-check): summary.json, kernels.json, a folder per scenario, a log per step.
@@ -132,6 +133,8 @@ validate() { # name file arguments...
   step "$name" 60 "$lamina" validate "$scenarios/$file" --backend cuda --format json --repeat 5 -o "$out/$name" "$@"
 }
 
+
+step calibration 60 "$lamina" calibrate --device cuda --seconds 15 --format json
 
 first=${CUDA_VISIBLE_DEVICES:-0}
 all=${CUDA_VISIBLE_DEVICES-unset}

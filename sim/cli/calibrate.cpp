@@ -40,7 +40,8 @@ rccl-tests print, and CSV tables (docs/calibration.md), also in gzip.
 
 Without --from-... it measures the processor cores of this machine: products,
 attention, copies in memory and of files, messages over loopback TCP; needs
-the plug-in onednn. The entries are called this-core.
+the plug-in onednn. The entries are called this-core. --device cuda measures
+products, copies and launches on GPU 0 instead; entries this-gpu.
 
 Every fitted constant names the rows that tuned it; residuals, switches of
 protocol, rows left out and conditions are in the file, and so are the medians
@@ -150,7 +151,7 @@ calibration::Calibration measured_or_read(const CalibrateOptions& options, const
 void check_source(const CLI::App& parser, bool here) {
   const std::vector<std::string> of_files = {"--select", "--collective", "--ranks",       "--nodes", "--nics-per-node",
                                              "--as",     "--in-place",   "--accelerator", "--peak",  "--dtype"};
-  const std::vector<std::string> of_here = {"--model", "--tensor-parallel", "--seconds", "--scratch"};
+  const std::vector<std::string> of_here = {"--model", "--tensor-parallel", "--seconds", "--scratch", "--device"};
   for (const std::string& option : here ? of_files : of_here) {
     if (parser.count(option) > 0) {
       throw UsageError(here ? fmt::format("{} needs measurements: --from-nccl-tests LOG, --from-gemm-table CSV", option)

@@ -13,6 +13,7 @@
 #include "sim/cli/number_range.hpp"
 #include "sim/scenario/load.hpp"
 #include "validate/cpu/micro_benchmarks.hpp"
+#include "validate/cuda/micro.hpp"
 
 namespace lamina::cli {
 namespace {
@@ -41,12 +42,26 @@ model::WorkModel work_of(const HereOptions& options, bool fused, const Tools& to
 
 void check_name(const std::string& name, const Tools& tools) {
   for (const scenario::CatalogueEntry& entry : scenario::list_catalogue(tools.catalogue)) {
-    for (const char* suffix : {"", "-fp32", "-ring", "-file-write", "-file-read"}) {
+    for (const char* suffix :
+         {"", "-fp32", "-ring", "-file-write", "-file-read", "-fp16", "-tf32", "-fp8", "-to-host"}) {
       if (entry.kind != "model" && entry.kind != "node" && entry.name == name + suffix) {
         throw UsageError(fmt::format("--name takes a name of its own; the catalogue has \"{}\"", entry.name));
       }
     }
   }
+}
+
+/// Cases are sized for a device that is so many times as fast as a core.
+validate::calibration::Calibration calibrate_gpu(const HereOptions& options, const std::string& name,
+                                                 const Tools& tools) {
+  constexpr double kFaster = 1000;
+  const validate::cpu::MicroPlan plan = validate::cpu::micro_plan(
+      work_of(options, true, tools), work_of(options, false, tools), kFaster * options.seconds);
+  validate::cuda::MicroRequest request;
+  request.plan = &plan;
+  request.seconds = options.seconds;
+  spdlog::info("measuring on GPU 0, {:g} s", options.seconds);
+  return validate::cuda::micro_calibration(plan, validate::cuda::run_micro_benchmarks(request), name);
 }
 
 }  // namespace
@@ -64,6 +79,10 @@ void add_here_options(CLI::App& parser, HereOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""))
       ->capture_default_str();
+  parser.add_option("--device", options.device, "Measure here: cpu, or cuda: products, copies and\nlaunches on GPU 0")
+      ->type_name("KIND")
+      ->check(CLI::IsMember({"cpu", "cuda"}).description(""))
+      ->capture_default_str();
   parser
       .add_option("--seconds", options.seconds,
                   "Measure here: in about this time; what does not\n"
@@ -80,8 +99,15 @@ void add_here_options(CLI::App& parser, HereOptions& options) {
 
 validate::calibration::Calibration calibrate_here(const HereOptions& options, const std::string& name,
                                                   const Tools& tools) {
-  const std::string entries = name.empty() ? kDefaultName : name;
+  const bool gpu = options.device == "cuda";
+  const std::string entries = name.empty() ? (gpu ? "this-gpu" : kDefaultName) : name;
   check_name(entries, tools);
+  if (gpu) {
+    if (!options.scratch.empty()) {
+      throw UsageError("--scratch is about files, which --device cuda does not measure");
+    }
+    return calibrate_gpu(options, entries, tools);
+  }
   std::error_code unknown;
   validate::cpu::MicroSettings settings;
   settings.seconds = options.seconds;

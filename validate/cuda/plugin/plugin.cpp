@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "validate/cuda/plugin/device_backend.hpp"
+#include "validate/cuda/plugin/micro.hpp"
 #include "validate/plugins.hpp"
 
 #define LAMINA_ENTRY extern "C" __attribute__((visibility("default")))
@@ -19,4 +20,9 @@ LAMINA_ENTRY void lamina_cuda_devices(std::vector<lamina::validate::cuda::Device
 LAMINA_ENTRY lamina::validate::cuda::CudaBackend* lamina_make_cuda_backend(
     const lamina::validate::cuda::DeviceSetup& setup) {
   return std::make_unique<lamina::validate::cuda::DeviceBackend>(setup).release();
+}
+
+LAMINA_ENTRY void lamina_cuda_measure(const lamina::validate::cuda::MicroRequest& request,
+                                      lamina::validate::cuda::MicroResult& result) {
+  result = lamina::validate::cuda::measure(request);
 }
