@@ -71,7 +71,7 @@ struct Scale {
 
 template <class Member>
 Scale scale_of(const Table& table, Member member, bool values) {
-  constexpr double kDecade = 10;
+  constexpr double kWide = 5;
   Scale scale;
   scale.low = std::numeric_limits<double>::infinity();
   scale.high = -scale.low;
@@ -83,7 +83,7 @@ Scale scale_of(const Table& table, Member member, bool values) {
       }
     }
   }
-  scale.logarithmic = scale.low > 0 && scale.high / scale.low >= kDecade;
+  scale.logarithmic = scale.low > 0 && scale.high / scale.low >= kWide;
   if (!scale.logarithmic && values) {
     scale.low = std::min(scale.low, 0.0);
     scale.high = std::max(scale.high, 0.0);

@@ -17,7 +17,7 @@ struct PictureOptions {
 
 /// The table as static SVG 1.1: a colour for each group (Okabe and Ito's, which people with colour vision deficiencies
 /// tell apart), a line and a mark for each column: solid with discs, dashed with circles, dotted with squares. An axis
-/// on which the largest value is at least ten times the smallest one, and that is positive, is logarithmic; others of
+/// on which the largest value is at least five times the smallest one, and that is positive, is logarithmic; others of
 /// values begin at 0. Equal tables give equal bytes.
 /// @pre at most kMostGroups groups and kMostColumns columns
 [[nodiscard]] std::string to_svg(const Table& table, const PictureOptions& options);
