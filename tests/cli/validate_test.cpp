@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +122,13 @@ struct BadUse {
   int code;
   const char* message;
 };
+
+/// Found by the test framework: the name of a case instead of its bytes.
+void PrintTo(const BadUse& use, std::ostream* out) {
+  for (const std::string& argument : use.arguments) {
+    *out << argument << ' ';
+  }
+}
 
 class BadValidate : public testing::TestWithParam<BadUse> {};
 

@@ -29,7 +29,7 @@ std::string cuda_reason(cudaError_t status) {
     text.append(".").append(std::to_string(driver % 1000 / 10));
   }
   throw error::EnvironmentError(
-      text.append(" (").append(cudaGetErrorName(status)).append("). --backend virtual and --backend cpu need none."));
+      text.append(" (").append(cudaGetErrorName(status)).append("). Virtual devices and processor cores need none."));
 }
 
 }  // namespace
