@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -160,9 +162,14 @@ Calibrator::Beside Calibrator::beside(const Traffic& over, int count) {
   }
   std::atomic<bool> streaming{true};
   double seconds = 0;
+  std::exception_ptr fault;
   std::thread messages([&] {
     take_short_slices();
-    seconds = repeat(over.exchange, count);
+    try {
+      seconds = repeat(over.exchange, count);
+    } catch (...) {
+      fault = std::current_exception();
+    }
     streaming = false;
   });
   const double start = ranks::monotonic_s();
@@ -177,6 +184,9 @@ Calibrator::Beside Calibrator::beside(const Traffic& over, int count) {
     }
   }
   messages.join();
+  if (fault) {
+    std::rethrow_exception(fault);
+  }
   return {seconds / over.messages, share};
 }
 
