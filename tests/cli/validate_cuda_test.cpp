@@ -7,12 +7,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <nlohmann/json.hpp>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/free_port.hpp"
 #include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
@@ -58,17 +56,6 @@ class ValidateOnFakeCuda : public testing::Test {
       outcomes.push_back(rank.get());
     }
     return outcomes;
-  }
-
-  static std::string free_port() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in any{};
-    any.sin_family = AF_INET;
-    socklen_t size = sizeof any;
-    (void)bind(socket, reinterpret_cast<sockaddr*>(&any), sizeof any);
-    (void)getsockname(socket, reinterpret_cast<sockaddr*>(&any), &size);
-    close(socket);
-    return std::to_string(ntohs(any.sin_port));
   }
 
   static Environment rank(int number, const std::string& port) {
@@ -118,7 +105,7 @@ TEST_F(ValidateOnFakeCuda, StartsAProcessPerDevice) {
 }
 
 TEST_F(ValidateOnFakeCuda, RunsUnderALauncherAndOneProcessPrints) {
-  const std::string port = free_port();
+  const std::string port = std::to_string(tests::free_port());
   const std::vector<Outcome> outcomes = launch({rank(0, port), rank(1, port)});
   EXPECT_EQ(outcomes[0].code, 0) << outcomes[0].err;
   EXPECT_THAT(outcomes[0].out, HasSubstr("a process per GPU"));
@@ -127,7 +114,7 @@ TEST_F(ValidateOnFakeCuda, RunsUnderALauncherAndOneProcessPrints) {
 }
 
 TEST_F(ValidateOnFakeCuda, AFaultOfOneRankEndsAll) {
-  const std::string port = free_port();
+  const std::string port = std::to_string(tests::free_port());
   Environment faulty = rank(1, port);
   faulty.insert({"LAMINA_FAKE_FAULT", "ncclRecv=6"});
   const std::vector<Outcome> outcomes = launch({rank(0, port), faulty});
@@ -137,7 +124,7 @@ TEST_F(ValidateOnFakeCuda, AFaultOfOneRankEndsAll) {
 }
 
 TEST_F(ValidateOnFakeCuda, AnotherNumberOfProcessesIsRefused) {
-  Environment lonely = rank(0, free_port());
+  Environment lonely = rank(0, std::to_string(tests::free_port()));
   lonely["WORLD_SIZE"] = "3";
   const Outcome outcome = validate({}, lonely);
   EXPECT_EQ(outcome.code, 6);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/cli/cores.hpp"
 #include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
@@ -158,131 +159,10 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUse{{"--set", "simulation.collectives.form=message"}, 4, "fluid form"},
                     BadUse{{"-o", "/dev/null/x"}, 6, "/dev/null"}));
 
-std::string two_cores() {
-  return (tests::source_folder() / "scenarios/validate/two-cores.yaml").string();
-}
-
-bool has_engine(const std::string& name) {
-  return std::filesystem::exists(std::filesystem::path(tests::command()).parent_path().parent_path() / "lib/lamina" /
-                                 ("lamina_" + name + ".so"));
-}
-
-/// Two ranks on cores, one step of a model that takes no time.
-Outcome run_small_on_cores(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {
-      "validate", two_cores(), "--backend",        "cpu",   "--repeat",           "1",     "--format",
-      "json",     "--set",     "model.hidden=128", "--set", "model.head_size=16", "--set", "model.feed_forward=512"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return lamina(arguments);
-}
-
-// Times are for people: a test machine is shared. What is asserted is that everything ran, in order, with the numbers
-// that do not depend on time.
-TEST(ValidateOnCores, RunsEveryOperationAndTellsItsConditions) {
-  if (!has_engine("onednn")) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
-  const std::vector<std::vector<std::string>> layouts = {
-      {},
-      {"--transport", "tcp", "--set", "strategy.schedule=zero_bubble_h1"},
-      {"--set", "pp=1", "--set", "dp=2", "--set", "strategy.schedule=layered_modular", "--set",
-       "strategy.sharding=full", "--set", "strategy.offload={state: true, update_on: device}"},
-      {"--set", "pp=1", "--set", "tp=2", "--set", "strategy.precision.compute=fp32"}};
-  for (const std::vector<std::string>& layout : layouts) {
-    const Outcome outcome = run_small_on_cores(layout);
-    ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const auto document = nlohmann::json::parse(outcome.out);
-    EXPECT_EQ(document.at("ranks"), 2);
-    EXPECT_GT(document.at("step").at("measured_s").get<double>(), 0);
-    EXPECT_GT(document.at("step").at("structural_s").get<double>(), 0);
-    EXPECT_THAT(document.at("conditions").at(0).get<std::string>(), HasSubstr("oneDNN"));
-    for (const auto& row : document.at("durations")) {
-      EXPECT_GT(row.at("measured_s").get<double>(), 0) << row;
-    }
-  }
-}
-
-TEST(ValidateOnCores, MultipliesByOpenBlasInFloat32AndSaysWhatToSetForTheRest) {
+TEST(ValidateOnCores, OpenBlasRefusesBf16AndSaysWhatToSet) {
   const Outcome refused = run_small_on_cores({"--engine", "openblas"});
   EXPECT_EQ(refused.code, 4) << refused.out;
   EXPECT_THAT(refused.err, AllOf(HasSubstr("OpenBLAS"), HasSubstr("strategy.precision.compute"), HasSubstr("onednn")));
-  if (!has_engine("openblas")) {
-    GTEST_SKIP() << "built without OpenBLAS";
-  }
-  const Outcome outcome =
-      run_small_on_cores({"--engine", "openblas", "--set", "strategy.precision.compute=fp32", "--set",
-                          "strategy.fused_attention=true", "--set", "strategy.schedule=zero_bubble_h1"});
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto document = nlohmann::json::parse(outcome.out);
-  EXPECT_THAT(document.at("conditions").at(0).get<std::string>(), AllOf(HasSubstr("OpenBLAS"), HasSubstr("float32")));
-  EXPECT_GT(document.at("step").at("structural_s").get<double>(), 0);
-  for (const auto& row : document.at("durations")) {
-    EXPECT_GT(row.at("measured_s").get<double>(), 0) << row;
-  }
-}
-
-const std::vector<std::string> kOffloaded = {
-    "--set", "dp=2",
-    "--set", "pp=1",
-    "--set", "strategy.schedule=layered_modular",
-    "--set", "strategy.sharding=full",
-    "--set", "strategy.offload={state: true, checkpoints: true, update_on: device}"};
-
-std::vector<std::string> offloaded_to(const std::string& folder) {
-  std::vector<std::string> arguments = kOffloaded;
-  arguments.insert(arguments.end(), {"--offload-to", folder});
-  return arguments;
-}
-
-TEST(ValidateOnCores, CopiesToAFileInTheFolderAndLeavesNothingThere) {
-  if (!has_engine("onednn")) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
-  const TemporaryFolder folder;
-  const Outcome outcome = run_small_on_cores(offloaded_to(folder.path().string()));
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto document = nlohmann::json::parse(outcome.out);
-  EXPECT_THAT(document.at("conditions").back().get<std::string>(), HasSubstr(folder.path().string()));
-  int offloads = 0;
-  for (const auto& row : document.at("durations")) {
-    if (row.dump().find("copy to host") != std::string::npos) {
-      ++offloads;
-      EXPECT_GT(row.at("measured_s").get<double>(), 0) << row;
-    }
-  }
-  EXPECT_GT(offloads, 0) << outcome.out;
-  EXPECT_THAT(folder.names(), IsEmpty());
-}
-
-TEST(ValidateOnCores, SaysWhenAFolderDoesNotTakeTheCopies) {
-  if (!has_engine("onednn")) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
-  const TemporaryFolder folder;
-  const std::string missing = (folder.path() / "none").string();
-  const Outcome nowhere = run_small_on_cores(offloaded_to(missing));
-  EXPECT_EQ(nowhere.code, 6) << nowhere.out;
-  EXPECT_THAT(nowhere.err, AllOf(HasSubstr(missing), HasSubstr("No such file")));
-
-  Invocation full;  // a limit on the size of files, as a full disk would be
-  full.arguments = {"validate", two_cores(), "--backend", "cpu", "--repeat", "1"};
-  const std::vector<std::string> more = offloaded_to(folder.path().string());
-  full.arguments.insert(full.arguments.end(), more.begin(), more.end());
-  full.largest_file = 1 << 20;
-  const Outcome outcome = run(full);
-  EXPECT_EQ(outcome.code, 6) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("MB of host copies"), HasSubstr("File too large")));
-  EXPECT_THAT(folder.names(), IsEmpty());
-}
-
-TEST(ValidateOnCores, WarnsWhereAScenarioHasNothingForTheFolder) {
-  if (!has_engine("onednn")) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
-  const TemporaryFolder folder;
-  const Outcome outcome = run_small_on_cores({"--offload-to", folder.path().string()});
-  ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("strategy.offload"));
 }
 
 TEST(ValidateOnCores, RefusesWhatCoresCannotRun) {
@@ -296,17 +176,6 @@ TEST(ValidateOnCores, RefusesWhatCoresCannotRun) {
   }
 }
 
-TEST(ValidateOnCores, RefusesAModelThatDoesNotFitIntoTheMachine) {
-  if (!has_engine("onednn")) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
-  const Outcome outcome = lamina({"validate", two_cores(), "--backend", "cpu", "--set", "model.hidden=65536", "--set",
-                                  "model.heads=512", "--set", "model.head_size=128", "--set",
-                                  "model.feed_forward=262144", "--set", "simulation.enforce_memory=false"});
-  EXPECT_EQ(outcome.code, 6) << outcome.out;
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("rank "), HasSubstr("MB of memory")));
-}
-
 TEST(ValidateOnCores, SaysWhereThePlugInIsMissing) {
   const TemporaryFolder folder;
   Invocation invocation;
@@ -317,6 +186,16 @@ TEST(ValidateOnCores, SaysWhereThePlugInIsMissing) {
   const Outcome outcome = run(invocation);
   EXPECT_EQ(outcome.code, 6) << outcome.out;
   EXPECT_THAT(outcome.err, HasSubstr("lamina_onednn.so is not in"));
+}
+
+TEST(ValidateOnCores, RefusesAScenariosCalibrationWhereNothingIsMeasured) {
+  for (const char* backend : {"virtual", "numeric"}) {
+    const Outcome outcome = lamina(on_two_cores({"validate", "--backend", backend}, {"--calibration", "scenario"}));
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("--calibration scenario is for --backend cpu and cuda"));
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+  EXPECT_EQ(run_small_on_cores({"--calibration", "guess"}).code, 2);
 }
 
 }  // namespace

@@ -290,4 +290,39 @@ Entry fit_link(const TransferSet& set, const LinkOptions& options) {
   return entry;
 }
 
+Entry fit_host_path(const std::vector<CopyTime>& times) {
+  Entry entry;
+  entry.kind = Kind::kHostPath;
+  entry.table = {{"size_bytes", "time_s", "samples", "spread"}, 1, {}};
+  std::vector<LinePoint> points;
+  for (const CopyTime& time : times) {
+    points.push_back({time.bytes, time.seconds});
+    entry.table.rows.push_back({time.bytes, time.seconds, time.samples, time.spread});
+  }
+  const Line line = fit_line(points);
+  const LinePoint& largest = points.back();
+  const double rate =
+      line.rate_resolved ? line.rate : largest.x / largest.seconds;  // a line through noise says nothing
+  const double latency = std::min(line.latency, points.front().seconds);
+  const std::string large = line.rate_resolved
+                                ? fmt::format("{} size{} from {}", line.large, line.large == 1 ? "" : "s",
+                                              size_text(points[points.size() - line.large].x))
+                                : fmt::format("{} and its whole time stand in", size_text(largest.x));
+  entry.constants = {
+      {"bandwidth", rate, rate_text(rate), large, line.rate_resolved},
+      {"latency", latency, time_text(latency),
+       fmt::format("{} size{} up to {}", line.small, line.small == 1 ? "" : "s", size_text(points[line.small - 1].x)),
+       line.latency_resolved}};
+  std::vector<double> fitted;
+  std::vector<double> measured;
+  std::vector<std::string> names;
+  for (const LinePoint& point : points) {
+    fitted.push_back(latency + point.x / rate);
+    measured.push_back(point.seconds);
+    names.push_back(size_text(point.x));
+  }
+  entry.residuals = {residual_of("", fitted, measured, names)};
+  return entry;
+}
+
 }  // namespace lamina::validate::calibration

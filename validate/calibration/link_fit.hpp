@@ -50,4 +50,17 @@ struct Line {
 /// @param set with ranks (at least 2) and nodes known, and at least one transfer or rate
 [[nodiscard]] Entry fit_link(const TransferSet& set, const LinkOptions& options);
 
+/// Median time of copies of one size.
+struct CopyTime {
+  double bytes = 0;
+  double seconds = 0;
+  double samples = 0;
+  double spread = 0;
+};
+
+/// A host path: bandwidth and latency of the line through copies, their table and residuals. Name, summary, source and
+/// what was measured are left to the caller.
+/// @pre `times` not empty, by ascending size
+[[nodiscard]] Entry fit_host_path(const std::vector<CopyTime>& times);
+
 }  // namespace lamina::validate::calibration

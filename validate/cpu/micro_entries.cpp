@@ -226,41 +226,15 @@ void Maker::host_path(const std::string& suffix, MicroGroup group, const std::ve
   if (rows.empty()) {
     return;
   }
-  Entry entry;
-  entry.kind = Kind::kHostPath;
+  std::vector<calibration::CopyTime> times;
+  for (const MicroTiming* row : rows) {
+    times.push_back({static_cast<double>(sizes[static_cast<std::size_t>(row->index)]), row->seconds,
+                     static_cast<double>(row->samples), row->spread});
+  }
+  Entry entry = calibration::fit_host_path(times);
   entry.name = name_ + suffix;
   entry.summary = summary;
   entry.source = kSource;
-  entry.table = {{"size_bytes", "time_s", "samples", "spread"}, 1, {}};
-  std::vector<calibration::LinePoint> points;
-  for (const MicroTiming* row : rows) {
-    const auto bytes = static_cast<double>(sizes[static_cast<std::size_t>(row->index)]);
-    points.push_back({bytes, row->seconds});
-    entry.table.rows.push_back({bytes, row->seconds, row->samples, row->spread});
-  }
-  const calibration::Line line = calibration::fit_line(points);
-  const calibration::LinePoint& largest = points.back();
-  const double rate =
-      line.rate_resolved ? line.rate : largest.x / largest.seconds;  // a line through noise says nothing
-  const double latency = std::min(line.latency, points.front().seconds);
-  const std::string large = line.rate_resolved
-                                ? fmt::format("{} size{} from {}", line.large, line.large == 1 ? "" : "s",
-                                              calibration::size_text(points[points.size() - line.large].x))
-                                : fmt::format("{} and its whole time stand in", calibration::size_text(largest.x));
-  entry.constants = {{"bandwidth", rate, calibration::rate_text(rate), large, line.rate_resolved},
-                     {"latency", latency, calibration::time_text(latency),
-                      fmt::format("{} size{} up to {}", line.small, line.small == 1 ? "" : "s",
-                                  calibration::size_text(points[line.small - 1].x)),
-                      line.latency_resolved}};
-  std::vector<double> fitted;
-  std::vector<double> measured;
-  std::vector<std::string> names;
-  for (const calibration::LinePoint& point : points) {
-    fitted.push_back(latency + point.x / rate);
-    measured.push_back(point.seconds);
-    names.push_back(calibration::size_text(point.x));
-  }
-  entry.residuals = {calibration::residual_of("", fitted, measured, names)};
   entry.spread = spread_of(rows);
   entry.measured = {{"what", name_of(group)}};
   if (group == MicroGroup::kCopies) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/scenario/resolve.hpp"
 #include "validate/calibration/link_fit.hpp"
 #include "validate/calibration/matrix_fit.hpp"
 #include "validate/cuda/micro.hpp"
@@ -29,10 +30,6 @@ const char* name_of(MicroGroup group) {
   constexpr const char* kNames[] = {"products", "copies on the device", "copies from the host", "copies to the host",
                                     "launches"};
   return kNames[static_cast<std::size_t>(group)];
-}
-
-const char* name_of(DataType type) {
-  return type == DataType::kBf16 ? "bf16" : type == DataType::kFp16 ? "fp16" : type == DataType::kTf32 ? "tf32" : "fp8";
 }
 
 double median_spread(const Rows& rows) {
@@ -126,7 +123,7 @@ void Maker::accelerators() {
   device.multiprocessors = result_.device.multiprocessors;
   bool first = true;
   for (const auto& [type, rate] : device.peak) {
-    add_accelerator(device, type, first ? "" : fmt::format("-{}", name_of(type)));
+    add_accelerator(device, type, first ? "" : fmt::format("-{}", scenario::name_of(type)));
     first = false;
   }
 }
@@ -135,15 +132,15 @@ void Maker::add_accelerator(const scenario::Accelerator& device, DataType type, 
   static const catalog::Catalog<model::CostModel> cost_models = model::cost_models();
   Entry entry = calibration::fit_products(products_of(type), device, cost_models);
   entry.name = name_ + suffix;
-  entry.summary = fmt::format("{}; cost model of its {} products", result_.device.name, name_of(type));
+  entry.summary = fmt::format("{}; cost model of its {} products", result_.device.name, scenario::name_of(type));
   entry.source = kSource;
-  entry.measured = {{"what", "matrix products"}, {"data_type", name_of(type)}};
+  entry.measured = {{"what", "matrix products"}, {"data_type", scenario::name_of(type)}};
   entry.settings.insert(entry.settings.begin(), {{"memory", calibration::size_text(device.memory.value())},
                                                  {"multiprocessors", fmt::format("{}", device.multiprocessors)}});
   std::string peaks;
   for (const auto& [each, rate] : device.peak) {
-    peaks +=
-        fmt::format("{}{}: {}", peaks.empty() ? "" : ", ", name_of(each), calibration::work_rate_text(rate.value()));
+    peaks += fmt::format("{}{}: {}", peaks.empty() ? "" : ", ", scenario::name_of(each),
+                         calibration::work_rate_text(rate.value()));
   }
   const Rows copies = rows_of(MicroGroup::kMemory);
   const auto largest = static_cast<double>(plan_.copies[copies.back()->index]);
@@ -164,35 +161,16 @@ void Maker::host_path(const std::string& suffix, MicroGroup group) {
   if (rows.empty()) {
     return;
   }
-  Entry entry;
-  entry.kind = Kind::kHostPath;
+  std::vector<calibration::CopyTime> times;
+  for (const MicroTiming* row : rows) {
+    times.push_back(
+        {static_cast<double>(plan_.copies[row->index]), row->seconds, static_cast<double>(row->samples), row->spread});
+  }
+  Entry entry = calibration::fit_host_path(times);
   entry.name = name_ + suffix;
   entry.summary = fmt::format("Pinned memory: {}", name_of(group));
   entry.source = kSource;
   entry.measured = {{"what", name_of(group)}};
-  entry.table = {{"size_bytes", "time_s", "samples", "spread"}, 1, {}};
-  std::vector<calibration::LinePoint> points;
-  for (const MicroTiming* row : rows) {
-    const auto bytes = static_cast<double>(plan_.copies[row->index]);
-    points.push_back({bytes, row->seconds});
-    entry.table.rows.push_back({bytes, row->seconds, row->samples, row->spread});
-  }
-  const calibration::Line line = calibration::fit_line(points);
-  const double rate = line.rate_resolved ? line.rate : points.back().x / points.back().seconds;
-  const double latency = std::min(line.latency, points.front().seconds);
-  entry.constants = {{"bandwidth", rate, calibration::rate_text(rate),
-                      fmt::format("sizes up to {}", calibration::size_text(points.back().x)), line.rate_resolved},
-                     {"latency", latency, calibration::time_text(latency),
-                      fmt::format("sizes from {}", calibration::size_text(points.front().x)), line.latency_resolved}};
-  std::vector<double> fitted;
-  std::vector<double> measured;
-  std::vector<std::string> names;
-  for (const calibration::LinePoint& point : points) {
-    fitted.push_back(latency + point.x / rate);
-    measured.push_back(point.seconds);
-    names.push_back(calibration::size_text(point.x));
-  }
-  entry.residuals = {calibration::residual_of("", fitted, measured, names)};
   entry.spread = median_spread(rows);
   made_.entries.push_back(std::move(entry));
 }
@@ -200,7 +178,7 @@ void Maker::host_path(const std::string& suffix, MicroGroup group) {
 void Maker::product_table() {
   for (const DataType type : {DataType::kBf16, DataType::kFp16, DataType::kTf32, DataType::kFp8}) {
     Measurement products{
-        fmt::format("products_{}", name_of(type)),
+        fmt::format("products_{}", scenario::name_of(type)),
         "Matrix products m x k by k x n. Pass 0: forward, 2: gradient of the input, 3: of the weights.",
         {"Operands are the same at every execution: small ones stay in the device's caches."},
         {{"pass", "m", "n", "k", "time_s", "samples", "spread", "flops_per_s"}, 4, {}}};

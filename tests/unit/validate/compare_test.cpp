@@ -1,13 +1,12 @@
 #include "validate/compare.hpp"
 
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
-#include "tests/support/random_scenario.hpp"
+#include "tests/support/two_stages.hpp"
 #include "validate/execute.hpp"
 #include "validate/virtual_backend.hpp"
 
@@ -15,17 +14,6 @@ namespace lamina::validate {
 namespace {
 
 constexpr double kDelay = 1e-2;
-
-/// Two stages of one layer: forward 1 s, backward 2 s, messages of kDelay; one micro-batch, so that nothing overlaps.
-pipeline::Prepared two_stages() {
-  scenario::Scenario scenario = tests::delayed_scenario(2, 2, kDelay);
-  scenario.strategy.schedule = tests::choose_schedule("gpipe");
-  scenario.strategy.micro_batches = 1;
-  scenario.simulation.fold = false;
-  auto prepared = pipeline::prepare(scenario, pipeline::builtin_catalogs());
-  EXPECT_TRUE(prepared.has_value());
-  return std::move(*prepared);
-}
 
 Execution executed(const pipeline::Prepared& prepared) {
   const auto backend = make_virtual_backend(prepared.graph, prepared.deployment);
@@ -46,7 +34,7 @@ report::Validation compared(const pipeline::Prepared& prepared, const std::vecto
 }
 
 TEST(Compare, FindsNoErrorInAnExecutionOfThePrediction) {
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(kDelay);
   const report::Validation validation = compared(prepared, {executed(prepared)});
   EXPECT_NEAR(validation.error(), 0, 1e-9);
   EXPECT_NEAR(validation.structural_error(), 0, 1e-9);
@@ -57,7 +45,7 @@ TEST(Compare, FindsNoErrorInAnExecutionOfThePrediction) {
 
 TEST(Compare, TellsSlowKernelsFromAWrongStructure) {
   // All compute (1 + 1 + 2 + 2 s) takes twice as long: the model is wrong by half, the structure is not.
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(kDelay);
   const report::Validation validation = compared(prepared, {slow(prepared, 2)});
   EXPECT_NEAR(validation.measured_s, 12 + 2 * kDelay, 1e-9);
   EXPECT_NEAR(validation.error(), (6 + 2 * kDelay) / (12 + 2 * kDelay) - 1, 1e-9);
@@ -69,7 +57,7 @@ TEST(Compare, TellsSlowKernelsFromAWrongStructure) {
 
 TEST(Compare, SeesStructureThatTheReplayDoesNotHave) {
   // Every message takes a second longer than modelled; kernels are as predicted.
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(kDelay);
   pipeline::Prepared late = prepared;
   for (deployment::Path& path : late.deployment.paths) {
     path.latency_s += 1;
@@ -80,7 +68,7 @@ TEST(Compare, SeesStructureThatTheReplayDoesNotHave) {
 }
 
 TEST(Compare, TakesTheMedianOfTheRepeats) {
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(kDelay);
   const report::Validation validation = compared(prepared, {slow(prepared, 3), slow(prepared, 1), slow(prepared, 2)});
   EXPECT_EQ(validation.repeats, 3);
   EXPECT_NEAR(validation.measured_s, 12 + 2 * kDelay, 1e-9);
@@ -89,7 +77,7 @@ TEST(Compare, TakesTheMedianOfTheRepeats) {
 }
 
 TEST(Compare, ListsOperationsThatBeganInAnotherOrder) {
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(kDelay);
   Execution swapped = executed(prepared);
   auto& spans = swapped.timeline.spans[0];
   const auto& operations = prepared.graph.programs[0].operations;
@@ -104,7 +92,7 @@ TEST(Compare, ListsOperationsThatBeganInAnotherOrder) {
 }
 
 TEST(Compare, RefusesAnExecutionOfOtherRanks) {
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(kDelay);
   Execution short_one = executed(prepared);
   short_one.timeline.spans.pop_back();
   EXPECT_THROW((void)compared(prepared, {short_one}), error::InternalError);

@@ -6,23 +6,13 @@
 
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
-#include "tests/support/random_scenario.hpp"
+#include "tests/support/two_stages.hpp"
 #include "validate/cpu/calibration.hpp"
 #include "validate/cpu/calibrator.hpp"
 #include "validate/cpu/plan.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
-
-pipeline::Prepared two_stages() {
-  scenario::Scenario scenario = tests::delayed_scenario(2, 2, 1e-2);
-  scenario.strategy.schedule = tests::choose_schedule("gpipe");
-  scenario.strategy.micro_batches = 1;
-  scenario.simulation.fold = false;
-  auto prepared = pipeline::prepare(scenario, pipeline::builtin_catalogs());
-  EXPECT_TRUE(prepared.has_value());
-  return std::move(*prepared);
-}
 
 /// A list of kernels for each compute operation.
 KernelCalls one_list_each(const graph::OperationGraph& graph) {
@@ -62,7 +52,7 @@ class CpuCalibration : public testing::Test {
     return deployment.paths[static_cast<std::size_t>(plan_.pipes[0].path)];
   }
 
-  pipeline::Prepared prepared_ = two_stages();
+  pipeline::Prepared prepared_ = tests::two_stages(1e-2);
   Plan plan_;
   KernelCalls calls_ = one_list_each(prepared_.graph);
   std::vector<RankCalibration> ranks_{2};

@@ -1,30 +1,18 @@
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "sim/error/error.hpp"
 #include "sim/pipeline/simulate.hpp"
-#include "tests/support/random_scenario.hpp"
+#include "tests/support/two_stages.hpp"
 #include "validate/cpu/merge.hpp"
 #include "validate/cpu/plan.hpp"
 #include "validate/ranks/wire.hpp"
 
 namespace lamina::validate::cpu {
 namespace {
-
-/// Two stages of one layer, one micro-batch.
-pipeline::Prepared two_stages() {
-  scenario::Scenario scenario = tests::delayed_scenario(2, 2, 1e-2);
-  scenario.strategy.schedule = tests::choose_schedule("gpipe");
-  scenario.strategy.micro_batches = 1;
-  scenario.simulation.fold = false;
-  auto prepared = pipeline::prepare(scenario, pipeline::builtin_catalogs());
-  EXPECT_TRUE(prepared.has_value());
-  return std::move(*prepared);
-}
 
 /// A record in which operation i of a rank runs from i + offset to i + offset + 10.
 std::string record(const pipeline::Prepared& prepared, std::int32_t rank, double offset) {
@@ -42,7 +30,7 @@ std::string record(const pipeline::Prepared& prepared, std::int32_t rank, double
 }
 
 TEST(Merge, StartsAMessageWhenItsLastEndHasCome) {
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(1e-2);
   const Execution merged =
       merge({record(prepared, 0, 0), record(prepared, 1, 0.25)}, prepared.graph, prepared.deployment);
   EXPECT_EQ(merged.involuntary_switches, 6);
@@ -68,7 +56,7 @@ TEST(Merge, StartsAMessageWhenItsLastEndHasCome) {
 }
 
 TEST(Merge, RefusesRecordsOfAnotherGraphAndCutOffOnes) {
-  const pipeline::Prepared prepared = two_stages();
+  const pipeline::Prepared prepared = tests::two_stages(1e-2);
   const std::string whole = record(prepared, 0, 0);
   const std::string other = record(prepared, 1, 0);
   EXPECT_THROW((void)merge({whole.substr(0, whole.size() / 2), other}, prepared.graph, prepared.deployment),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sim/error/error.hpp"
+#include "tests/support/free_port.hpp"
 #include "validate/ranks/remote.hpp"
 
 namespace lamina::validate::ranks {
@@ -73,17 +74,6 @@ TEST(FindPlace, SaysWhatIsMissingOrWrong) {
               HasSubstr("LAMINA_PORT"));
 }
 
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in any{};
-  any.sin_family = AF_INET;
-  socklen_t size = sizeof any;
-  (void)bind(socket, reinterpret_cast<sockaddr*>(&any), sizeof any);
-  (void)getsockname(socket, reinterpret_cast<sockaddr*>(&any), &size);
-  close(socket);
-  return ntohs(any.sin_port);
-}
-
 /// A process as a launcher starts it.
 pid_t start(const Place& place, const std::string& fingerprint, double patience_s, const RankBody& body) {
   const pid_t process = fork();
@@ -122,7 +112,7 @@ void say_rank(int rank, Control& control) {
 }
 
 TEST(Join, BringsProcessesOfALauncherTogether) {
-  const int port = free_port();
+  const int port = tests::free_port();
   std::vector<pid_t> others;
   for (int rank = 1; rank < 4; ++rank) {  // they come before rank 0 listens
     others.push_back(start(place_of(rank, 4, port), "same", 10, say_rank));
@@ -139,7 +129,7 @@ TEST(Join, BringsProcessesOfALauncherTogether) {
 }
 
 TEST(Join, ARankThatNeverStartsIsNamed) {
-  const int port = free_port();
+  const int port = tests::free_port();
   const pid_t other = start(place_of(1, 3, port), "same", 10, say_rank);
   try {
     (void)join(place_of(0, 3, port), "same", 0.7, say_rank);
@@ -151,7 +141,7 @@ TEST(Join, ARankThatNeverStartsIsNamed) {
 }
 
 TEST(Join, DifferentScenariosAreRefused) {
-  const int port = free_port();
+  const int port = tests::free_port();
   const pid_t other = start(place_of(1, 2, port), "another", 10, say_rank);
   const auto coordinator = join(place_of(0, 2, port), "same", 10, say_rank);
   try {
@@ -164,7 +154,7 @@ TEST(Join, DifferentScenariosAreRefused) {
 }
 
 TEST(Join, TwoProcessesOfOneRankAreRefused) {
-  const int port = free_port();
+  const int port = tests::free_port();
   const pid_t first = start(place_of(1, 3, port), "same", 10, say_rank);
   const pid_t second = start(place_of(1, 3, port), "same", 10, say_rank);
   EXPECT_THROW((void)join(place_of(0, 3, port), "same", 10, say_rank), error::EnvironmentError);
@@ -175,7 +165,7 @@ TEST(Join, TwoProcessesOfOneRankAreRefused) {
 TEST(Join, ARankWithoutRankZeroGivesUp) {
   const auto begin = std::chrono::steady_clock::now();
   try {
-    (void)join(place_of(1, 2, free_port()), "same", 0.3, say_rank);
+    (void)join(place_of(1, 2, tests::free_port()), "same", 0.3, say_rank);
     FAIL() << "nobody listens";
   } catch (const error::EnvironmentError& fault) {
     EXPECT_THAT(fault.what(), HasSubstr("rank 1 cannot reach rank 0 at 127.0.0.1"));
@@ -184,7 +174,7 @@ TEST(Join, ARankWithoutRankZeroGivesUp) {
 }
 
 TEST(Join, AStrangerOnThePortIsSentAway) {
-  const int port = free_port();
+  const int port = tests::free_port();
   const pid_t stranger = fork();
   if (stranger == 0) {  // knocks until somebody opens, then says something else
     sockaddr_in to{};
@@ -222,7 +212,7 @@ TEST(Join, AStrangerOnThePortIsSentAway) {
 }
 
 TEST(Join, ARankThatDiesLaterIsNoticed) {
-  const int port = free_port();
+  const int port = tests::free_port();
   const pid_t other = start(place_of(1, 2, port), "same", 10, [](int, Control&) { raise(SIGKILL); });
   const auto coordinator = join(place_of(0, 2, port), "same", 10, say_rank);
   try {

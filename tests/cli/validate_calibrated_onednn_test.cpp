@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -7,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
-#include "tests/support/paths.hpp"
+#include "tests/cli/cores.hpp"
 
 /// The whole way: `lamina calibrate` measures cores, a scenario names what it found, `lamina validate` holds what
 /// `lamina run` predicts from it against an execution. The machine that tests is shared, so that no time is judged.
@@ -16,13 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
-
-bool has_onednn() {
-  return std::filesystem::exists(std::filesystem::path(tests::command()).parent_path().parent_path() /
-                                 "lib/lamina/lamina_onednn.so");
-}
 
 constexpr const char* kScenario = R"(schema_version: 1
 hardware: this.yaml
@@ -41,9 +34,6 @@ nlohmann::json parsed(const Outcome& outcome) {
 }
 
 TEST(ValidateCalibrated, JudgesWhatRunPredictsFromTheCalibrationThatTheScenarioNames) {
-  if (!has_onednn()) {
-    GTEST_SKIP() << "built without oneDNN: nothing is measured here";
-  }
   const TemporaryFolder folder;
   const std::string hardware = (folder.path() / "this.yaml").string();
   const Outcome made = lamina({"calibrate", "--seconds", "1", "--scratch", folder.path().string(), "-o", hardware});
@@ -68,24 +58,11 @@ TEST(ValidateCalibrated, JudgesWhatRunPredictsFromTheCalibrationThatTheScenarioN
   }
 }
 
-/// Two ranks and a model that takes no time.
-std::vector<std::string> on_two_cores(std::vector<std::string> command, const std::vector<std::string>& more) {
-  const std::vector<std::string> model = {"--set", "model.hidden=128",  //
-                                          "--set", "model.head_size=16", "--set", "model.feed_forward=512"};
-  command.insert(command.begin() + 1, (tests::source_folder() / "scenarios/validate/two-cores.yaml").string());
-  command.insert(command.end(), model.begin(), model.end());
-  command.insert(command.end(), more.begin(), more.end());
-  return command;
-}
-
 Outcome validate(const std::vector<std::string>& more) {
   return lamina(on_two_cores({"validate", "--backend", "cpu", "--repeat", "1"}, more));
 }
 
 TEST(ValidateCalibrated, ShowsWhatRunPredictsBesideTheCalibratedPrediction) {
-  if (!has_onednn()) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
   const std::vector<std::string> sharded = {"--set",    "pp=1", "--set", "dp=2", "--set", "strategy.sharding=full",
                                             "--format", "json"};
   const auto document = parsed(validate(sharded));
@@ -97,9 +74,6 @@ TEST(ValidateCalibrated, ShowsWhatRunPredictsBesideTheCalibratedPrediction) {
 }
 
 TEST(ValidateCalibrated, SaysThatNothingWasCalibratedAndJudgesTheScenario) {
-  if (!has_onednn()) {
-    GTEST_SKIP() << "built without oneDNN";
-  }
   // Cores a million times faster than any: the model that is judged must be the scenario's.
   const Outcome outcome = validate({"--calibration", "scenario", "--tolerance", "20", "--set",
                                     "cluster.node.accelerator.peak.bf16=1e18 FLOP/s", "--set",
@@ -107,16 +81,6 @@ TEST(ValidateCalibrated, SaysThatNothingWasCalibratedAndJudgesTheScenario) {
   EXPECT_EQ(outcome.code, 5) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("Not calibrated"), HasSubstr("as lamina run predicts"),
                                  Not(HasSubstr("Calibrated kernels"))));
-}
-
-TEST(ValidateCalibrated, RefusesAScenariosCalibrationWhereNothingIsMeasured) {
-  for (const char* backend : {"virtual", "numeric"}) {
-    const Outcome outcome = lamina(on_two_cores({"validate", "--backend", backend}, {"--calibration", "scenario"}));
-    EXPECT_EQ(outcome.code, 2) << outcome.out;
-    EXPECT_THAT(outcome.err, HasSubstr("--calibration scenario is for --backend cpu and cuda"));
-    EXPECT_THAT(outcome.out, IsEmpty());
-  }
-  EXPECT_EQ(validate({"--calibration", "guess"}).code, 2);
 }
 
 }  // namespace
