@@ -37,6 +37,7 @@ struct Command {
 [[nodiscard]] Command add_compare(CLI::App& root);
 [[nodiscard]] Command add_requirements(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
+[[nodiscard]] Command add_score(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
 [[nodiscard]] Command add_calibrate(CLI::App& root);
 

@@ -31,6 +31,7 @@ constexpr const char* kExamples = R"(Examples:
   lamina compare my.yaml                    which schedule, and why?
   lamina requirements my.yaml               how much network does it need?
   lamina sweep my.yaml --axis tp=1,2,4,8    many layouts, one table
+  lamina score runs.yaml                    how far from measured runs?
   lamina check my.yaml                      is it valid?
   lamina explain my.yaml                    every derived number and its formula
   lamina draw my.yaml -o step.svg           a picture of the step
@@ -85,10 +86,10 @@ ExitCode execute(int argument_count, char** arguments, CommonOptions& common) {
   root.set_version_flag("--version", "lamina " LAMINA_VERSION);
   root.require_subcommand(1);
   add_common_options(root, common);
-  const std::vector<Command> commands = {add_run(root),      add_check(root), add_compare(root), add_requirements(root),
-                                         add_explain(root),  add_draw(root),  add_plot(root),    add_export(root),
-                                         add_list(root),     add_trace(root), add_sweep(root),   add_validate(root),
-                                         add_calibrate(root)};
+  const std::vector<Command> commands = {
+      add_run(root),   add_check(root), add_compare(root),  add_requirements(root), add_explain(root),
+      add_draw(root),  add_plot(root),  add_export(root),   add_list(root),         add_trace(root),
+      add_sweep(root), add_score(root), add_validate(root), add_calibrate(root)};
   for (const Command& command : commands) {
     add_common_options(*command.parser, common);
   }

@@ -2,9 +2,11 @@
 
 #include <fmt/core.h>
 
+#include "sim/scenario/dataset.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/scenario/reader.hpp"
 #include "sim/scenario/schema.hpp"
+#include "sim/scenario/schema_dataset.hpp"
 
 namespace lamina::scenario {
 namespace {
@@ -159,6 +161,15 @@ std::string aliases_text() {
 }
 
 }  // namespace
+
+std::string describe_dataset() {
+  std::string text;
+  for (const Section& section : dataset_sections()) {
+    text +=
+        fmt::format("{}### {}\n\n{}\n\n{}", text.empty() ? "" : "\n", section.title, section.help, table_of(section));
+  }
+  return text;
+}
 
 std::string describe_schema(const Plugins& plugins) {
   const Schema schema(plugins);

@@ -120,6 +120,11 @@ class Evaluation {
       case Operator::kUnequal:
         return are_equal(of(node.operands[0]), of(node.operands[1])) == (node.operation == Operator::kEqual) ? 1.0
                                                                                                              : 0.0;
+      case Operator::kKnown: {
+        const Operand operand = of(node.operands[0]);
+        const auto* word = std::get_if<std::string>(&operand);
+        return word != nullptr && word->empty() ? 0.0 : 1.0;
+      }
       default:
         return arithmetic(node);
     }

@@ -29,8 +29,9 @@ struct ExpressionName {
 
 /// Grammar, loosest first: `or`; `and`; `not`; one of == != < <= > >= (not chained); + -; * / %; unary -; numbers,
 /// words in quotes, `true`, `false`, names with dots, parentheses, and min, max (two or more arguments), floor, ceil,
-/// round, log2.
-/// `/` does not round; `a % b` has the sign of b. Words can only be compared with == and !=.
+/// round, log2, known.
+/// `/` does not round; `a % b` has the sign of b. Words can only be compared with == and !=; known(a) is false for the
+/// empty word, the empty cell of a table.
 class Expression {
  public:
   [[nodiscard]] static tl::expected<Expression, ExpressionFault> parse(std::string_view text);
@@ -69,6 +70,7 @@ class Expression {
     kCeiling,
     kRound,
     kLogarithm,
+    kKnown,
   };
 
   struct Node {

@@ -29,12 +29,13 @@ struct Function {
   bool several;
 };
 
-constexpr std::array<Function, 6> kFunctions = {{{"min", Expression::Operator::kMinimum, true},
+constexpr std::array<Function, 7> kFunctions = {{{"min", Expression::Operator::kMinimum, true},
                                                  {"max", Expression::Operator::kMaximum, true},
                                                  {"floor", Expression::Operator::kFloor, false},
                                                  {"ceil", Expression::Operator::kCeiling, false},
                                                  {"round", Expression::Operator::kRound, false},
-                                                 {"log2", Expression::Operator::kLogarithm, false}}};
+                                                 {"log2", Expression::Operator::kLogarithm, false},
+                                                 {"known", Expression::Operator::kKnown, false}}};
 
 }  // namespace
 
@@ -288,7 +289,7 @@ std::size_t ExpressionParser::call(std::string_view name, std::size_t at) {
   const auto* function =
       std::find_if(kFunctions.begin(), kFunctions.end(), [&](const Function& f) { return f.name == name; });
   if (function == kFunctions.end()) {
-    refuse(at, fmt::format("There is no function \"{}\".", name), "min, max, floor, ceil, round or log2");
+    refuse(at, fmt::format("There is no function \"{}\".", name), "min, max, floor, ceil, round, log2 or known");
   }
   std::vector<std::size_t> arguments;
   do {

@@ -37,14 +37,16 @@ void check_version(const Schema& schema, const Tree& root) {
   }
 }
 
-Tree parse_root(const Schema& schema, std::string_view text, const std::string& file,
-                const std::vector<Override>& overrides) {
+Tree parse_text(std::string_view text, const std::string& file) {
   if (text.size() > kLargestFile) {
     fail({file, 0, 0}, "",
          {"The text is too large to be a scenario.", fmt::format("{} bytes", text.size()),
           fmt::format("at most {} bytes", kLargestFile)});
   }
-  Tree root = parse_yaml(text, file);
+  return parse_yaml(text, file);
+}
+
+Tree checked_root(const Schema& schema, Tree root, const std::vector<Override>& overrides) {
   if (!root.is_mapping()) {
     fail(root.position.location(), "",
          {"A scenario is a mapping from keys to values.", root.is_null() ? "an empty file" : describe(root),
@@ -132,11 +134,11 @@ void add_named_files(const Tree& tree, const std::filesystem::path& folder, std:
 }  // namespace
 
 struct Loader::Parts {
-  Parts(std::string_view text, std::filesystem::path scenario_file, const std::filesystem::path& catalogue_folder,
+  Parts(Tree tree, std::filesystem::path scenario_file, const std::filesystem::path& catalogue_folder,
         const Plugins& plugins, const std::vector<Override>& overrides)
       : schema(plugins),
         file(std::move(scenario_file)),
-        root(parse_root(schema, text, file.string(), overrides)),
+        root(checked_root(schema, std::move(tree), overrides)),
         catalogue(catalogue_folder, schema) {
     add_hardware(root, file.parent_path(), catalogue);
     if (TreeEntry* entry = root.find("sweep")) {  // kept apart, so that no point copies it
@@ -169,7 +171,11 @@ struct Loader::Parts {
 
 Loader::Loader(std::string_view text, const std::filesystem::path& file, const std::filesystem::path& catalogue,
                const Plugins& plugins, const std::vector<Override>& overrides)
-    : parts_(std::make_unique<Parts>(text, file, catalogue, plugins, overrides)) {}
+    : Loader(parse_text(text, file.string()), file, catalogue, plugins, overrides) {}
+
+Loader::Loader(Tree root, const std::filesystem::path& file, const std::filesystem::path& catalogue,
+               const Plugins& plugins, const std::vector<Override>& overrides)
+    : parts_(std::make_unique<Parts>(std::move(root), file, catalogue, plugins, overrides)) {}
 
 Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;

@@ -28,6 +28,9 @@ class Loader {
   /// @throws ScenarioError (no YAML, wrong version, faulty override, faulty catalogue), EnvironmentError
   Loader(std::string_view text, const std::filesystem::path& file, const std::filesystem::path& catalogue,
          const Plugins& plugins, const std::vector<Override>& overrides = {});
+  /// The same from a scenario that stands inside another file and is parsed already. @throws as above
+  Loader(Tree root, const std::filesystem::path& file, const std::filesystem::path& catalogue, const Plugins& plugins,
+         const std::vector<Override>& overrides = {});
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;
   Loader(const Loader&) = delete;

@@ -24,6 +24,9 @@ class RowReader {
   /// @throws ScenarioError for a row with more or fewer fields than the header, or an open quote
   [[nodiscard]] bool next();
 
+  /// Of the current row, from 1.
+  [[nodiscard]] int line_number() const { return line_number_; }
+
   [[nodiscard]] std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)].text; }
 
   /// @throws ScenarioError for what is not a finite number

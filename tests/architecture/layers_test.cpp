@@ -48,9 +48,12 @@ const std::map<std::string, Rooms>& allowed() {
       {"comparison", {"report"}},
       {"requirements", {"pipeline"}},
       {"sweep", {"pipeline"}},
+      {"score", {"pipeline", "sweep", "trace"}},
       {"chakra", {"pipeline"}},
       {"validate", {"pipeline", "trace"}},
-      {"cli", {"pipeline", "explain", "curves", "trace", "comparison", "requirements", "sweep", "chakra", "validate"}},
+      {"cli",
+       {"pipeline", "explain", "curves", "trace", "comparison", "requirements", "sweep", "score", "chakra",
+        "validate"}},
   };
   return table;
 }
@@ -61,7 +64,7 @@ const std::map<std::string, Rooms>& allowed_third_party() {
       {"simgrid/", {"replay"}},
       {"xbt/", {"replay"}},
       {"yaml-cpp/", {"scenario"}},
-      {"nlohmann/", {"scenario", "report", "trace", "sweep", "chakra", "validate"}},
+      {"nlohmann/", {"scenario", "report", "trace", "sweep", "score", "chakra", "validate"}},
       {"google/protobuf/", {"report", "chakra"}},
       {"zlib.h", {"report", "trace", "sweep", "validate"}},
       {"oneapi/", {"validate"}},

@@ -43,31 +43,30 @@ TEST_P(EveryHelp, GoesToStandardOutputWithExamplesAndNoEscapes) {
   expect_eighty_columns(outcome.out);
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, EveryHelp,
-                         testing::Values(std::vector<std::string>{}, std::vector<std::string>{"run"},
-                                         std::vector<std::string>{"check"}, std::vector<std::string>{"explain"},
-                                         std::vector<std::string>{"compare"}, std::vector<std::string>{"export"},
-                                         std::vector<std::string>{"export", "pytorch-csv"},
-                                         std::vector<std::string>{"export", "chakra"}, std::vector<std::string>{"draw"},
-                                         std::vector<std::string>{"plot"}, std::vector<std::string>{"list"},
-                                         std::vector<std::string>{"sweep"}, std::vector<std::string>{"trace"},
-                                         std::vector<std::string>{"validate"}, std::vector<std::string>{"calibrate"},
-                                         std::vector<std::string>{"trace", "replay"},
-                                         std::vector<std::string>{"trace", "import"},
-                                         std::vector<std::string>{"trace", "compare"}),
-                         [](const auto& test) {
-                           std::string name = "lamina";
-                           for (const std::string& word : test.param) {
-                             name += "_" + word;
-                           }
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Commands, EveryHelp,
+    testing::Values(std::vector<std::string>{}, std::vector<std::string>{"run"}, std::vector<std::string>{"check"},
+                    std::vector<std::string>{"explain"}, std::vector<std::string>{"compare"},
+                    std::vector<std::string>{"export"}, std::vector<std::string>{"export", "pytorch-csv"},
+                    std::vector<std::string>{"export", "chakra"}, std::vector<std::string>{"draw"},
+                    std::vector<std::string>{"plot"}, std::vector<std::string>{"list"},
+                    std::vector<std::string>{"sweep"}, std::vector<std::string>{"score"},
+                    std::vector<std::string>{"trace"}, std::vector<std::string>{"validate"},
+                    std::vector<std::string>{"calibrate"}, std::vector<std::string>{"trace", "replay"},
+                    std::vector<std::string>{"trace", "import"}, std::vector<std::string>{"trace", "compare"}),
+    [](const auto& test) {
+      std::string name = "lamina";
+      for (const std::string& word : test.param) {
+        name += "_" + word;
+      }
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 TEST(Help, NamesEveryCommand) {
   const Outcome outcome = lamina({"--help"});
   for (const char* command : {"run", "check", "compare", "explain", "draw", "plot", "export", "list", "trace", "sweep",
-                              "validate", "calibrate"}) {
+                              "score", "validate", "calibrate"}) {
     EXPECT_THAT(outcome.out, HasSubstr(std::string("\n  ") + command));
   }
 }
