@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/units/median.hpp"
+
 namespace lamina::score {
 namespace {
 
@@ -13,12 +15,6 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double relative_error(double predicted, double measured) {
   return predicted / measured - 1;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 Errors errors_of(const std::vector<double>& signed_errors) {
@@ -36,8 +32,8 @@ Errors errors_of(const std::vector<double>& signed_errors) {
   errors.mean_absolute /= static_cast<double>(errors.rows);
   errors.bias /= static_cast<double>(errors.rows);
   errors.largest_absolute = *std::max_element(sizes.begin(), sizes.end());
-  errors.median_absolute = median(std::move(sizes));
-  errors.median_signed = median(signed_errors);
+  errors.median_absolute = units::median(std::move(sizes));
+  errors.median_signed = units::median(signed_errors);
   return errors;
 }
 

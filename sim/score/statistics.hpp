@@ -39,7 +39,4 @@ struct Pairs {
 
 [[nodiscard]] Pairs pairs_of(const std::vector<Comparison>& rows, bool within_groups);
 
-/// Of a non-empty list.
-[[nodiscard]] double median(std::vector<double> values);
-
 }  // namespace lamina::score

@@ -26,18 +26,6 @@ void make_alike(std::vector<Times>& all, PassTable Times::*table, bool backward,
 
 }  // namespace
 
-double median(std::vector<double> values) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) {
-    return *middle;
-  }
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
-}
-
 std::vector<Times> without_stragglers(const std::vector<MeasuredReplica>& replicas) {
   std::vector<Times> result;
   for (const MeasuredReplica& replica : replicas) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/trace/job.hpp"
+#include "sim/units/median.hpp"
 
 /// The same step with other times: what one kind of slowness costs.
 namespace lamina::trace {
@@ -15,7 +16,6 @@ namespace lamina::trace {
 /// `without_stragglers`, and each direction of compute takes the mean over the stages: the same work, dealt evenly.
 [[nodiscard]] std::vector<Times> balanced(const std::vector<MeasuredReplica>& replicas);
 
-/// Mean of the two middle values for an even number; 0 of nothing.
-[[nodiscard]] double median(std::vector<double> values);
+using units::median;
 
 }  // namespace lamina::trace
