@@ -48,7 +48,7 @@ struct ScoreOptions {
   std::string format = "console";
   std::string output;
   bool strict = false;
-  int jobs = 0;
+  int workers = 0;
   std::size_t worst = 10;
   double tolerance_percent = 0;
 };
@@ -80,8 +80,8 @@ std::unique_ptr<ScoredDataset> score_file(const std::filesystem::path& file, con
   const std::vector<std::string> figures = score::figure_names(result->dataset);
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto predictions =
-      score::predict_all({loader, tools.catalogs, figures}, prepared.rows, options.jobs > 0 ? options.jobs : cores,
-                         [&](std::size_t done, std::size_t all) {
+      score::predict_all({loader, tools.catalogs, figures}, prepared.rows,
+                         options.workers > 0 ? options.workers : cores, [&](std::size_t done, std::size_t all) {
                            progress.show(fmt::format("{}: {} of {} rows", result->dataset.name, done, all));
                          });
   progress.hide();
@@ -191,7 +191,7 @@ void add_options(CLI::App& parser, ScoreOptions& options) {
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000).description(""))
       ->capture_default_str();
-  parser.add_option("--jobs", options.jobs, "Processes that work; default: one per core")
+  parser.add_option("--workers", options.workers, "Processes that work; default: one per core")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""));
 }

@@ -29,7 +29,7 @@ Section file_section() {
                                      "this order.")),
        required(key("measured", ValueKind::kValues,
                     "Figures of the JSON report ([report.md](report.md)), such as `step.time_s`, each with the "
-                    "measured value in the report's unit. The first one is ranked and explained.")),
+                    "measured value in the report's unit. `--tolerance` judges the first one.")),
        with_default_text("every row", key("where", ValueKind::kNameList,
                                           "Conditions (one, or a list) of the rows that belong to the dataset.")),
        with_default_text("none", key("incomplete", ValueKind::kNameList,

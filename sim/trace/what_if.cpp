@@ -1,6 +1,5 @@
 #include "sim/trace/what_if.hpp"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace lamina::trace {

@@ -1,3 +1,5 @@
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -6,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.hpp"
+#include "tests/support/paths.hpp"
 
 namespace lamina::cli_test {
 namespace {
@@ -100,8 +103,8 @@ TEST(Score, WritesEveryRowWithItsFamilies) {
 
 TEST(Score, DoesNotDependOnTheNumberOfProcesses) {
   const Files files;
-  const Outcome one = files.score({"--format", "json", "--jobs", "1"});
-  EXPECT_EQ(one.out, files.score({"--format", "json", "--jobs", "3"}).out);
+  const Outcome one = files.score({"--format", "json", "--workers", "1"});
+  EXPECT_EQ(one.out, files.score({"--format", "json", "--workers", "3"}).out);
   EXPECT_THAT(one.out, Not(IsEmpty()));
 }
 
@@ -156,6 +159,21 @@ TEST(Score, RowsMayStandInTheFileAndInAnotherFolder) {
   EXPECT_EQ(lamina({"score", dataset}).code, 3);
   const Files files;
   EXPECT_EQ(lamina({"score", dataset, "--data", files.folder.path().string()}).code, 0);
+}
+
+TEST(Score, TheExampleOfItsPageRuns) {
+  std::stringstream page;
+  page << std::ifstream(tests::source_folder() / "docs/score.md").rdbuf();
+  const std::string text = page.str();
+  const std::string fence = "```yaml\n";
+  const std::size_t start = text.find(fence);
+  ASSERT_NE(start, std::string::npos);
+  const std::size_t from = start + fence.size();
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      lamina({"score", folder.file("example.yaml", text.substr(from, text.find("```", from) - from))});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("  2 rows scored\n"));
 }
 
 struct Fault {

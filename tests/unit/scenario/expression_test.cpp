@@ -81,6 +81,15 @@ TEST(Expression, HasAFewFunctions) {
   EXPECT_EQ(number("log2(1024)"), 10);
 }
 
+TEST(Expression, KnownIsFalseForAnEmptyWordOnly) {
+  const auto known = [](const Operand& operand) {
+    return std::get<double>(Expression::parse("known(cell)")->evaluate(std::vector<Operand>{operand}).value());
+  };
+  EXPECT_EQ(known(std::string()), 0);
+  EXPECT_EQ(known(std::string("no")), 1);
+  EXPECT_EQ(known(0.0), 1);
+}
+
 TEST(Expression, NamesComeOnceWithTheirColumn) {
   const auto expression = Expression::parse("tensor_parallel * cluster.nodes + tensor_parallel");
   ASSERT_TRUE(expression.has_value());

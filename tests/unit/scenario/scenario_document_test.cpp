@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/pipeline/simulate.hpp"
+#include "sim/scenario/dataset.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/unit/scenario/scenario_fixture.hpp"
 
@@ -16,15 +18,32 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(ScenarioDocument, IsThePageThatTheTablePrints) {
-  const std::string page = describe_schema(pipeline::plugins_of(pipeline::builtin_catalogs()));
-  const std::string file = (tests::source_folder() / "docs/scenario.md").string();
+std::string content_of(const std::filesystem::path& file) {
+  std::stringstream content;
+  content << std::ifstream(file).rdbuf();
+  return content.str();
+}
+
+/// Under LAMINA_UPDATE_DOCUMENTS the page is rewritten.
+void expect_page(const std::filesystem::path& file, const std::string& page) {
   if (std::getenv("LAMINA_UPDATE_DOCUMENTS") != nullptr) {
     std::ofstream(file) << page;
   }
-  std::stringstream committed;
-  committed << std::ifstream(file).rdbuf();
-  EXPECT_TRUE(committed.str() == page) << file << " is out of date; set LAMINA_UPDATE_DOCUMENTS=1 to rewrite it";
+  EXPECT_TRUE(content_of(file) == page) << file << " is out of date; set LAMINA_UPDATE_DOCUMENTS=1 to rewrite it";
+}
+
+TEST(ScenarioDocument, IsThePageThatTheTablePrints) {
+  expect_page(tests::source_folder() / "docs/scenario.md",
+              describe_schema(pipeline::plugins_of(pipeline::builtin_catalogs())));
+}
+
+TEST(ScenarioDocument, TablesOfDatasetFilesEndTheirPage) {
+  const std::filesystem::path file = tests::source_folder() / "docs/score.md";
+  const std::string page = content_of(file);
+  const std::string heading = "## Dataset files\n\n";
+  const std::size_t at = page.find(heading);
+  ASSERT_NE(at, std::string::npos);
+  expect_page(file, page.substr(0, at + heading.size()) + describe_dataset());
 }
 
 TEST(ScenarioDocument, NamesEveryPluginParameterWithItsDefault) {
