@@ -46,13 +46,13 @@ std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& 
   return result;
 }
 
-std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments) {
+std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments, const std::string& option) {
   std::vector<scenario::Override> result;
   for (const std::string& argument : arguments) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw UsageError(
-          fmt::format("--set takes key=value, for example strategy.micro_batches=64; got \"{}\"", argument));
+          fmt::format("{} takes key=value, for example strategy.micro_batches=64; got \"{}\"", option, argument));
     }
     result.push_back({argument.substr(0, equals), argument.substr(equals + 1)});
   }

@@ -13,8 +13,10 @@ namespace lamina::cli {
 [[nodiscard]] std::vector<std::filesystem::path> expand_files(const std::vector<std::string>& arguments);
 
 /// "key=value" each.
+/// @param option that faults name
 /// @throws UsageError when there is no key or no "="
-[[nodiscard]] std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments);
+[[nodiscard]] std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& arguments,
+                                                              const std::string& option = "--set");
 
 /// scenario::load_file, with the scenario named in faults that lie in another file (a catalogue, a model
 /// configuration).

@@ -29,6 +29,7 @@ constexpr const char* kHelp = R"(Examples:
   lamina score runs.yaml --rows "pp > 1" --worst 20
   lamina score runs.yaml --set simulation.cost_model.matrix_efficiency=0.8
   lamina score runs.yaml --format csv -o rows.csv
+  lamina score scenarios/measured --data measured --format markdown
 
 A dataset file says how the columns of a table of measured runs become
 scenarios, and what was measured (docs/score.md). Every row is simulated and
@@ -44,6 +45,7 @@ struct ScoreOptions {
   std::vector<std::string> inputs;
   std::string data;
   std::vector<std::string> overrides;
+  std::vector<std::string> without;
   std::vector<std::string> filters;
   std::string format = "console";
   std::string output;
@@ -51,11 +53,6 @@ struct ScoreOptions {
   int workers = 0;
   std::size_t worst = 10;
   double tolerance_percent = 0;
-};
-
-struct ScoredDataset {
-  scenario::Dataset dataset;
-  score::Score score;
 };
 
 std::vector<scenario::Filter> parse_filters(const std::vector<std::string>& texts) {
@@ -67,34 +64,61 @@ std::vector<scenario::Filter> parse_filters(const std::vector<std::string>& text
   return filters;
 }
 
-std::unique_ptr<ScoredDataset> score_file(const std::filesystem::path& file, const ScoreOptions& options,
-                                          const Tools& tools, ProgressLine& progress) {
-  auto result = std::make_unique<ScoredDataset>();
-  result->dataset = scenario::read_dataset(scenario::read_text_file(file, scenario::kLargestFile), file, tools.plugins,
-                                           metrics::reference_names());
-  const score::Table table = score::open_table(result->dataset, options.data);
-  score::PreparedTable prepared = score::prepare(result->dataset, table, parse_filters(options.filters));
-  const scenario::Loader loader(result->dataset.scenario, file, tools.catalogue, tools.plugins,
-                                parse_overrides(options.overrides));
+score::Score score_file(const std::filesystem::path& file, const ScoreOptions& options,
+                        const std::vector<scenario::Override>& overrides, const Tools& tools, ProgressLine& progress) {
+  const auto dataset = std::make_shared<const scenario::Dataset>(scenario::read_dataset(
+      scenario::read_text_file(file, scenario::kLargestFile), file, tools.plugins, metrics::reference_names()));
+  const score::Table table = score::open_table(*dataset, options.data);
+  score::PreparedTable prepared = score::prepare(*dataset, table, parse_filters(options.filters));
+  for (score::PreparedRow& row : prepared.rows) {
+    for (scenario::Change& change : scenario::changes_of(overrides)) {
+      row.changes.push_back(std::move(change));
+    }
+  }
+  const scenario::Loader loader(dataset->scenario, file, tools.catalogue, tools.plugins, overrides);
   score::check_dataset(loader, prepared.rows);
-  const std::vector<std::string> figures = score::figure_names(result->dataset);
+  const std::vector<std::string> figures = score::figure_names(*dataset);
   const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const auto predictions =
       score::predict_all({loader, tools.catalogs, figures}, prepared.rows,
                          options.workers > 0 ? options.workers : cores, [&](std::size_t done, std::size_t all) {
-                           progress.show(fmt::format("{}: {} of {} rows", result->dataset.name, done, all));
+                           progress.show(fmt::format("{}: {} of {} rows", dataset->name, done, all));
                          });
   progress.hide();
-  result->score = score::score_of(result->dataset, table.file, std::move(prepared), predictions);
-  return result;
+  return score::score_of(dataset, table.file, std::move(prepared), predictions);
 }
 
-std::string text_of(const std::vector<score::Score>& scores, const ScoreOptions& options) {
+std::vector<score::Score> score_all(const ScoreOptions& options, const std::vector<scenario::Override>& overrides,
+                                    const Tools& tools, ProgressLine& progress) {
+  std::vector<score::Score> scores;
+  for (const std::filesystem::path& file : expand_files(options.inputs)) {
+    scores.push_back(score_file(file, options, overrides, tools, progress));
+  }
+  return scores;
+}
+
+/// One for each --without.
+std::vector<score::Ablation> ablations_of(const ScoreOptions& options, const std::vector<scenario::Override>& overrides,
+                                          const Tools& tools, ProgressLine& progress) {
+  std::vector<score::Ablation> ablations;
+  for (const scenario::Override& change : parse_overrides(options.without, "--without")) {
+    std::vector<scenario::Override> changed = overrides;
+    changed.push_back(change);
+    ablations.push_back({fmt::format("{}={}", change.key, change.value), score_all(options, changed, tools, progress)});
+  }
+  return ablations;
+}
+
+std::string text_of(const std::vector<score::Score>& scores, const std::vector<score::Ablation>& ablations,
+                    const ScoreOptions& options) {
   if (options.format == "json") {
     return score::to_json(scores);
   }
   if (options.format == "csv") {
     return score::to_csv(scores);
+  }
+  if (options.format == "markdown") {
+    return score::to_markdown(scores, ablations, options.worst);
   }
   std::string text;
   for (const score::Score& score : scores) {
@@ -150,16 +174,17 @@ ExitCode score_files(const ScoreOptions& options, Session& session) {
   if (!options.output.empty()) {
     check_output_file(options.output, options.inputs);
   }
-  const Tools tools;
-  ProgressLine progress(session.show_progress);
-  std::vector<std::unique_ptr<ScoredDataset>> datasets;
-  std::vector<score::Score> scores;
-  for (const std::filesystem::path& file : expand_files(options.inputs)) {
-    datasets.push_back(score_file(file, options, tools, progress));
-    report_malformed(datasets.back()->score);
-    scores.push_back(std::move(datasets.back()->score));
+  if (!options.without.empty() && options.format != "markdown") {
+    throw UsageError("--without goes with --format markdown");
   }
-  const std::string text = text_of(scores, options);
+  const Tools tools;
+  const std::vector<scenario::Override> overrides = parse_overrides(options.overrides);
+  ProgressLine progress(session.show_progress);
+  const std::vector<score::Score> scores = score_all(options, overrides, tools, progress);
+  for (const score::Score& score : scores) {
+    report_malformed(score);
+  }
+  const std::string text = text_of(scores, ablations_of(options, overrides, tools, progress), options);
   if (options.output.empty()) {
     session.results.write(text);
   } else {
@@ -175,12 +200,18 @@ void add_options(CLI::App& parser, ScoreOptions& options) {
   parser.add_option("--set", options.overrides, "Change one key of every row; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  parser
+      .add_option("--without", options.without,
+                  "For markdown: a further column with the error\n"
+                  "when this key is changed; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   parser.add_option("--rows", options.filters, "Only rows that meet this condition; repeatable")
       ->type_name("EXPR")
       ->allow_extra_args(false);
-  parser.add_option("--format", options.format, "console, json or csv")
+  parser.add_option("--format", options.format, "console, json, csv or markdown")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember({"console", "json", "csv"}).description(""))
+      ->check(CLI::IsMember({"console", "json", "csv", "markdown"}).description(""))
       ->capture_default_str();
   parser.add_option("-o,--output", options.output, "Write the result into this file")->type_name("FILE");
   parser.add_flag("--strict", options.strict, "Exit code 5 when a row is malformed");

@@ -54,9 +54,10 @@ struct Dataset {
   std::string name;
   std::string summary;
   std::string source;
-  std::string data;             ///< name of the CSV file; "": the rows stand in this file
-  std::vector<InlineRow> rows;  ///< without `data`
-  std::string tuned;            ///< which constants were tuned on these rows
+  std::string data;              ///< name of the CSV file; "": the rows stand in this file
+  std::vector<InlineRow> rows;   ///< without `data`
+  std::string tuned;             ///< which constants were tuned on these rows
+  std::optional<double> target;  ///< of the first figure's mean error, as a fraction
   std::vector<Peer> peers;
   std::vector<std::string> order_within;
   Position order_position;

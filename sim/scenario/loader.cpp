@@ -53,7 +53,7 @@ Tree checked_root(const Schema& schema, Tree root, const std::vector<Override>& 
           enumerate(schema.section("scenario").key_names())});
   }
   for (const Override& change : overrides) {
-    apply_override(schema, root, change);
+    set_key(schema, root, change.key, value_of(change));
   }
   check_version(schema, root);
   return root;
@@ -261,6 +261,16 @@ std::vector<std::filesystem::path> Loader::named_files(const SweepSpec& spec) co
 Loader open_scenario(const std::filesystem::path& file, const std::filesystem::path& catalogue, const Plugins& plugins,
                      const std::vector<Override>& overrides) {
   return {read_text_file(file, kLargestFile), file, catalogue, plugins, overrides};
+}
+
+std::vector<Change> changes_of(const std::vector<Override>& overrides) {
+  std::vector<Change> changes;
+  for (const Override& change : overrides) {
+    if (change.key != kHardwareKey) {
+      changes.push_back({change.key, value_of(change)});
+    }
+  }
+  return changes;
 }
 
 }  // namespace lamina::scenario

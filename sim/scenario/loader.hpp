@@ -70,6 +70,10 @@ class Loader {
   std::unique_ptr<Parts> parts_;
 };
 
+/// Overrides once more, after changes that would hide them; those of `hardware`, which a loader reads once, are left
+/// out. @throws ScenarioError for a value that is no YAML
+[[nodiscard]] std::vector<Change> changes_of(const std::vector<Override>& overrides);
+
 /// Loader of a file. @throws as Loader, and when the file cannot be read
 [[nodiscard]] Loader open_scenario(const std::filesystem::path& file, const std::filesystem::path& catalogue,
                                    const Plugins& plugins, const std::vector<Override>& overrides = {});

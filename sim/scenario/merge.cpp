@@ -189,7 +189,7 @@ void set_at(const Schema& schema, Tree& root, const std::vector<std::string>& pa
 
 }  // namespace
 
-void apply_override(const Schema& schema, Tree& root, const Override& change) {
+Tree value_of(const Override& change) {
   const std::string source = fmt::format("--set {}={}", change.key.substr(0, 200), change.value.substr(0, 200));
   const Position position{std::make_shared<const std::string>(source), 0, 0};
   if (change.value.size() > kLargestFile) {
@@ -198,7 +198,7 @@ void apply_override(const Schema& schema, Tree& root, const Override& change) {
   }
   Tree value = parse_yaml(change.value, source, false);
   value.position = position;
-  set_key(schema, root, change.key, std::move(value));
+  return value;
 }
 
 void set_key(const Schema& schema, Tree& root, const std::string& key, Tree value) {

@@ -14,13 +14,14 @@ namespace lamina::scenario {
 /// becomes the mapping that it stands for. Other trees, and sections without shorthand, come back as they are.
 [[nodiscard]] Tree expand_shorthand(const Section& section, Tree tree);
 
+/// The value as a tree whose position is `--set key=value`. @throws ScenarioError if it is no YAML
+[[nodiscard]] Tree value_of(const Override& change);
+
 /// Sets one dotted key (or alias), making mappings on the way; `cluster.network.bandwidth` on `network: infiniband-hdr`
 /// yields `{base: infiniband-hdr, bandwidth: ...}`. Unknown keys are set as well: the reader reports them.
 /// A key that replaces a sibling (micro_batches, global_batch) drops it.
-/// @throws ScenarioError if the key path is malformed or the value is no YAML; its location is `--set key=value`
-void apply_override(const Schema& schema, Tree& root, const Override& change);
-
-/// The same with a value that is parsed already; its position is where faults are reported.
+/// @param value its position is where faults are reported
+/// @throws ScenarioError if the key path is malformed
 void set_key(const Schema& schema, Tree& root, const std::string& key, Tree value);
 
 /// The parts of a dotted key; a leading alias becomes the key that it stands for.

@@ -89,6 +89,9 @@ class DatasetReader {
     dataset_.summary = reader.has("summary") ? reader.text("summary") : "";
     dataset_.source = reader.text("source");
     dataset_.tuned = reader.text("tuned");
+    if (reader.has("target")) {
+      dataset_.target = reader.number("target");
+    }
     if (reader.has("data") == reader.has("rows")) {
       reader.fail_at("data", {reader.has("data") ? "Both data and rows are given." : "The dataset has no table.", "",
                               "either data: FILE.csv or rows: [...]"});

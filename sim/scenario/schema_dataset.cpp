@@ -52,6 +52,10 @@ Section dataset_section_table() {
        with_default_text("exactly one of data and rows",
                          key("rows", ValueKind::kNameList, "The table itself: mappings from columns to values.")),
        with_default("nothing", key("tuned", ValueKind::kText, "Which constants of Lamina were tuned on these rows.")),
+       with_default_text("none",
+                         not_negative(key("target", ValueKind::kNumber,
+                                          "Mean error of the first figure that is wanted, as a fraction; reports say "
+                                          "whether it is met."))),
        with_default_text("none", key("peers", ValueKind::kNameList, "Published errors of others on these rows.")),
        with_default_text("none", key("order_within", ValueKind::kNameList,
                                      "Columns: pairs of rows that agree in them are compared apart from all pairs.")),

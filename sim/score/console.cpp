@@ -8,6 +8,7 @@
 
 #include "sim/report/format.hpp"
 #include "sim/report/text.hpp"
+#include "sim/score/cells.hpp"
 #include "sim/score/writers.hpp"
 
 namespace lamina::score {
@@ -62,6 +63,9 @@ std::string figure_text(const Score& score, const FigureScore& figure) {
   text += cut(fmt::format("    signed        bias {}, median {}", report::percent(errors.bias, true),
                           report::percent(errors.median_signed, true)));
   text += cut(fmt::format("    in order      {}", pairs_text(figure.all_pairs)));
+  if (&figure == &score.figures.front() && score.dataset->target) {
+    text += cut("    target        " + target_text(score));
+  }
   if (figure.pairs_within.pairs > 0 && !score.dataset->order_within.empty()) {
     text += cut(fmt::format("                  {} of equal {}", pairs_text(figure.pairs_within),
                             fmt::join(score.dataset->order_within, ", ")));
@@ -69,27 +73,39 @@ std::string figure_text(const Score& score, const FigureScore& figure) {
   return text;
 }
 
-/// "gpus=8 tp=2": what tells the row from others; columns that are equal in all rows are left out.
-std::string cells_text(const Score& score, const ScoredRow& row, const std::vector<std::size_t>& columns) {
-  std::string text;
-  for (const std::size_t column : columns) {
-    text +=
-        fmt::format("{}{}={}", text.empty() ? "" : " ", score.columns[column], report::printable(row.cells[column]));
+std::string families_text(const FigureScore& figure) {
+  if (figure.families.empty()) {
+    return "";
+  }
+  std::string text = "    if one family took so many times as long: share of the step, mean error\n";
+  for (const FamilyFit& fit : figure.families) {
+    text += cut(fmt::format("      {:<30} x {:<6} {:>7} {:>8}",
+                            fit.family ? sentence_for(*fit.family) : "the whole step", report::three_digits(fit.factor),
+                            report::percent(fit.share), report::percent(fit.mean_absolute)));
   }
   return text;
 }
 
-std::vector<std::size_t> varying_columns(const Score& score) {
-  std::vector<std::size_t> columns;
-  for (std::size_t column = 0; column < score.columns.size(); ++column) {
-    const auto differs = [&](const ScoredRow& row) {
-      return row.status == Status::kScored && row.cells[column] != score.rows.front().cells[column];
-    };
-    if (std::any_of(score.rows.begin(), score.rows.end(), differs)) {
-      columns.push_back(column);
-    }
+std::string column_text(const NamedColumn& named) {
+  constexpr std::size_t kLabelWidth = 28;
+  std::string text =
+      cut(fmt::format("      {} ({} of the spread)", named.names, report::percent(named.column->explained)));
+  for (const ErrorGroup& group : named.column->groups) {
+    text +=
+        cut(fmt::format("        {} {:>6} {:>9} {:>8}", report::pad_right(report::printable(group.label), kLabelWidth),
+                        group.rows, report::percent(group.median_signed, true), report::percent(group.mean_absolute)));
   }
-  return columns;
+  return text;
+}
+
+/// The columns by whose values the errors differ most.
+std::string columns_text(const FigureScore& figure) {
+  constexpr std::size_t kMostColumns = 4;
+  std::string text;
+  for (const NamedColumn& named : leading_columns(figure, kMostColumns)) {
+    text += column_text(named);
+  }
+  return text.empty() ? text : "    errors by column: rows, median signed, mean\n" + text;
 }
 
 std::string worst_rows(const Score& score, const FigureScore& figure, std::size_t index, std::size_t most) {
@@ -100,9 +116,9 @@ std::string worst_rows(const Score& score, const FigureScore& figure, std::size_
   const std::vector<std::size_t> columns = varying_columns(score);
   for (std::size_t i = 0; i < std::min(most, figure.worst.size()); ++i) {
     const ScoredRow& row = score.rows[static_cast<std::size_t>(figure.worst[i])];
-    text += cut(fmt::format("    {:>5} {:>8} {:>9} {:>9}  {}", row.line, report::percent(row.error(index), true),
-                            report::three_digits(row.predicted[index]), report::three_digits(row.measured[index]),
-                            cells_text(score, row, columns)));
+    text += cut(fmt::format("    {:>5} {:>8} {:>9} {:>9}", row.line, report::percent(row.error(index), true),
+                            report::three_digits(row.predicted[index]), report::three_digits(row.measured[index])));
+    text += cut("          " + cells_text(score, row, columns));
   }
   return text;
 }
@@ -137,6 +153,8 @@ std::string to_console(const Score& score, std::size_t most) {
   std::string text = head(score);
   for (std::size_t i = 0; i < score.figures.size(); ++i) {
     text += figure_text(score, score.figures[i]);
+    text += families_text(score.figures[i]);
+    text += columns_text(score.figures[i]);
     text += worst_rows(score, score.figures[i], i, most);
   }
   return text + reasons(score);

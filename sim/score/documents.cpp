@@ -35,6 +35,32 @@ Json pairs_document(const Pairs& pairs) {
   return {{"pairs", pairs.pairs}, {"in_order", pairs.in_order}, {"share", report::number(pairs.share())}};
 }
 
+Json families_document(const std::vector<FamilyFit>& fits) {
+  Json result = Json::array();
+  for (const FamilyFit& fit : fits) {
+    result.push_back({{"family", fit.family ? Json(word_for(*fit.family)) : Json("whole_step")},
+                      {"share", report::number(fit.share)},
+                      {"factor", report::number(fit.factor)},
+                      {"mean_absolute_error", report::number(fit.mean_absolute)}});
+  }
+  return result;
+}
+
+Json columns_document(const std::vector<ColumnErrors>& columns) {
+  Json result = Json::array();
+  for (const ColumnErrors& column : columns) {
+    Json groups = Json::array();
+    for (const ErrorGroup& group : column.groups) {
+      groups.push_back({{"values", group.label},
+                        {"rows", group.rows},
+                        {"median_error", report::number(group.median_signed)},
+                        {"mean_absolute_error", report::number(group.mean_absolute)}});
+    }
+    result.push_back({{"column", column.column}, {"explained", report::number(column.explained)}, {"groups", groups}});
+  }
+  return result;
+}
+
 Json figure_document(const FigureScore& figure) {
   return {{"figure", figure.name},
           {"rows", figure.errors.rows},
@@ -44,7 +70,9 @@ Json figure_document(const FigureScore& figure) {
           {"bias", report::number(figure.errors.bias)},
           {"median_error", report::number(figure.errors.median_signed)},
           {"pairs", pairs_document(figure.all_pairs)},
-          {"pairs_within", pairs_document(figure.pairs_within)}};
+          {"pairs_within", pairs_document(figure.pairs_within)},
+          {"families", families_document(figure.families)},
+          {"columns", columns_document(figure.columns)}};
 }
 
 Json row_document(const Score& score, const ScoredRow& row) {
@@ -73,6 +101,7 @@ Json score_document(const Score& score) {
                    {"summary", text_or_null(dataset.summary)},
                    {"source", dataset.source},
                    {"tuned", dataset.tuned},
+                   {"target_mean_absolute_error", dataset.target ? report::number(*dataset.target) : Json(nullptr)},
                    {"data", text_or_null(dataset.data)}};
   for (int i = 0; i < kStatuses; ++i) {
     document["counts"][std::string(word_for(static_cast<Status>(i)))] = score.counts[static_cast<std::size_t>(i)];

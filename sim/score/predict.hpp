@@ -32,7 +32,8 @@ struct Workbench {
 /// serve one row only.
 [[nodiscard]] Prediction predict(const Workbench& bench, const std::vector<scenario::Change>& changes);
 
-/// Finds out whether the dataset itself is at fault: one of the rows to score must make a scenario. Looks at a thousand.
+/// Finds out whether the dataset itself is at fault: one of the rows to score must make a scenario. Looks at a
+/// thousand.
 /// @throws ScenarioError, the fault of the first
 void check_dataset(const scenario::Loader& loader, const std::vector<PreparedRow>& rows);
 

@@ -34,6 +34,49 @@ std::string group_of(const Score& score, const ScoredRow& row) {
   return group;
 }
 
+bool is_measurement(const scenario::Dataset& dataset, const std::string& column) {
+  for (const scenario::RowRule& rule : dataset.measured) {
+    for (const scenario::RowValue& value : rule.alternatives) {
+      if (!value.expression) {
+        continue;
+      }
+      const auto& names = value.expression->names();
+      if (std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.name == column; })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// What explains the errors of one figure.
+void explain(const Score& score, std::size_t figure, FigureScore& result) {
+  std::vector<double> errors;
+  std::vector<StepError> steps;
+  for (const int index : result.worst) {
+    const ScoredRow& row = score.rows[static_cast<std::size_t>(index)];
+    errors.push_back(row.error(figure));
+    steps.push_back({row.measured[figure], row.predicted[figure], row.families});
+  }
+  if (result.name == "step.time_s") {
+    result.families = fit_families(steps);
+  }
+  for (std::size_t column = 0; column < score.columns.size(); ++column) {
+    if (is_measurement(*score.dataset, score.columns[column])) {
+      continue;
+    }
+    std::vector<std::string> cells;
+    for (const int index : result.worst) {
+      cells.push_back(score.rows[static_cast<std::size_t>(index)].cells[column]);
+    }
+    if (auto groups = errors_by(score.columns[column], cells, errors)) {
+      result.columns.push_back(std::move(*groups));
+    }
+  }
+  std::stable_sort(result.columns.begin(), result.columns.end(),
+                   [](const ColumnErrors& a, const ColumnErrors& b) { return a.explained > b.explained; });
+}
+
 FigureScore figure_score(const Score& score, std::size_t figure, std::string name) {
   FigureScore result;
   result.name = std::move(name);
@@ -53,6 +96,7 @@ FigureScore figure_score(const Score& score, std::size_t figure, std::string nam
   result.errors = errors_of(errors);
   result.all_pairs = pairs_of(comparisons, false);
   result.pairs_within = pairs_of(comparisons, true);
+  explain(score, figure, result);
   return result;
 }
 
@@ -70,10 +114,10 @@ std::vector<std::string> figure_names(const scenario::Dataset& dataset) {
   return names;
 }
 
-Score score_of(const scenario::Dataset& dataset, const std::string& table_file, PreparedTable prepared,
+Score score_of(std::shared_ptr<const scenario::Dataset> dataset, const std::string& table_file, PreparedTable prepared,
                const std::vector<std::optional<Prediction>>& predictions) {
   Score score;
-  score.dataset = &dataset;
+  score.dataset = std::move(dataset);
   score.table = table_file;
   score.columns = std::move(prepared.columns);
   for (std::size_t i = 0; i < prepared.rows.size(); ++i) {
@@ -92,7 +136,7 @@ Score score_of(const scenario::Dataset& dataset, const std::string& table_file, 
     score.does_not_fit += row.does_not_fit.empty() ? 0 : 1;
     score.rows.push_back(std::move(row));
   }
-  const std::vector<std::string> names = figure_names(dataset);
+  const std::vector<std::string> names = figure_names(*score.dataset);
   for (std::size_t i = 0; i < names.size(); ++i) {
     score.figures.push_back(figure_score(score, i, names[i]));
   }

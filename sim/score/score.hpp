@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/score/predict.hpp"
+#include "sim/score/residual.hpp"
 #include "sim/score/statistics.hpp"
 
 namespace lamina::score {
@@ -31,12 +33,14 @@ struct FigureScore {
   std::string name;  ///< "step.time_s"
   Errors errors;
   Pairs all_pairs;
-  Pairs pairs_within;      ///< of rows that agree in the dataset's `order_within`
-  std::vector<int> worst;  ///< rows by the size of their error, largest first: all that have one
+  Pairs pairs_within;                 ///< of rows that agree in the dataset's `order_within`
+  std::vector<FamilyFit> families;    ///< of "step.time_s" only
+  std::vector<ColumnErrors> columns;  ///< those that explain most first; no columns that say what was measured
+  std::vector<int> worst;             ///< rows by the size of their error, largest first: all that have one
 };
 
 struct Score {
-  const scenario::Dataset* dataset = nullptr;
+  std::shared_ptr<const scenario::Dataset> dataset;
   std::string table;                 ///< file of the table
   std::vector<std::string> columns;  ///< of the table, then the dataset's own
   std::vector<ScoredRow> rows;
@@ -50,8 +54,7 @@ struct Score {
 /// Names of the dataset's `measured`.
 [[nodiscard]] std::vector<std::string> figure_names(const scenario::Dataset& dataset);
 
-/// The score refers to the dataset.
-[[nodiscard]] Score score_of(const scenario::Dataset& dataset, const std::string& table_file, PreparedTable prepared,
-                             const std::vector<std::optional<Prediction>>& predictions);
+[[nodiscard]] Score score_of(std::shared_ptr<const scenario::Dataset> dataset, const std::string& table_file,
+                             PreparedTable prepared, const std::vector<std::optional<Prediction>>& predictions);
 
 }  // namespace lamina::score

@@ -78,7 +78,15 @@ TEST(Score, TellsErrorsOrderAndWhatIsNotScored) {
   EXPECT_THAT(outcome.out, HasSubstr("signed        bias +1.7 %, median 0.0 %\n"));
   EXPECT_THAT(outcome.out, HasSubstr("in order      100 % of 3 pairs\n"));
   EXPECT_THAT(outcome.out, HasSubstr("              100 % of 1 pair of equal layers\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("        5  +25.0 %     0.800     0.640  layers=4"));
+  EXPECT_THAT(
+      outcome.out,
+      HasSubstr("        5  +25.0 %     0.800     0.640\n          layers=4 micro_batches=4 ms=640 note=faster\n"));
+  // distances from the median of all errors are 45 %, within layers 20 %. Of the factors, 1 is the weighted median of
+  // 1, 1.25 and 0.8, by predicted over measured: 1, 0.8 and 1.25
+  EXPECT_THAT(outcome.out, HasSubstr("      matrix products                x 1.00     100 %   15.0 %\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("      layers (55.6 % of the spread)\n"
+                                     "        2                                 2   -10.0 %   10.0 %\n"
+                                     "        4                                 1   +25.0 %   25.0 %\n"));
   EXPECT_THAT(outcome.out, HasSubstr("incomplete: 1 row (line 6)\n    The time is missing.\n"));
 }
 
@@ -147,6 +155,89 @@ TEST(Score, FiltersRowsChangesKeysAndHoldsTolerances) {
   EXPECT_THAT(outside.err, HasSubstr("small: the mean error of step.time_s is 15 %, more than 14 %"));
 }
 
+TEST(Score, ChangedKeysCountMoreThanThoseOfTheRows) {
+  // one layer instead of two: 100 ms instead of 200
+  const Outcome outcome = Files().score({"--rows", "note == 'exact'", "--set", "model.layers=1"});
+  EXPECT_THAT(outcome.out, HasSubstr("bias -50.0 %"));
+}
+
+/// The small dataset with everything that a ledger tells.
+std::string with_peer_and_target() {
+  return with(kDataset, "  order_within: [layers]\n", R"(  order_within: [layers]
+  tuned: nothing at all
+  target: 0.16
+  peers:
+    - {name: Peer | Co, mean_absolute_error: 0.12, source: "a paper, all rows"}
+  causes: [Nobody knows.]
+)");
+}
+
+TEST(Score, WritesALedgerOfAllDatasets) {
+  const Files files(with_peer_and_target());
+  const std::string other = files.folder.file("other.yaml", with(kDataset, "name: small", "name: other"));
+  // backward twice as long: 280, 560 and 1120 ms of 200, 500 and 640, errors of 40, 12 and 75 %
+  const std::vector<std::string> arguments = {other,
+                                              "--format",
+                                              "markdown",
+                                              "--worst",
+                                              "1",
+                                              "--without",
+                                              "model.custom.input_gradient=40 ms",
+                                              "--without",
+                                              "strategy.pipeline_parallel=4"};
+  const Outcome outcome = files.score(arguments);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, IsEmpty());
+  EXPECT_THAT(outcome.out, testing::StartsWith("# Lamina against measured runs\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("| mean error with model.custom.input_gradient=40 ms | mean error with "));
+  EXPECT_THAT(outcome.out, HasSubstr("| small | `step.time_s` | 3 of 4 | 15.0 % | 20.0 % | 25.0 % | +1.7 % | 100 % | "
+                                     "42.3 % | "));
+  EXPECT_THAT(outcome.out, HasSubstr(" % (1 row) |"));  // two layers make no four stages
+  EXPECT_THAT(outcome.out, HasSubstr("| Peer \\| Co 12.0 % | 16.0 % (met) | nothing at all |\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("| other | `step.time_s` | 3 of 4 | 15.0 % |"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n## small\n\nSource: made up.\n\n- 3 rows scored, of `runs.csv`\n"
+                                     "- 1 row outside\n- 1 row incomplete: The time is missing.\n"
+                                     "- 100 % of 1 pair in order among rows of equal layers\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("  - matrix products x 1.00 (now 100 % of the step): mean error 15.0 %\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("- Median error by layers, which explains 55.6 % of the spread: 2: -10.0 %; "
+                                     "4: +25.0 %\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("- Peer \\| Co published 12.0 %: a paper, all rows\n"
+                                     "- Known causes of the remaining error:\n  - Nobody knows.\n"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("| 5 | +25.0 % | 0.800 | 0.640 | layers=4 micro_batches=4 ms=640 note=faster |\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("note=slower")));  // one worst row
+  EXPECT_THAT(outcome.out, HasSubstr("\n## other\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("- Known causes of the remaining error: none known\n"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr(files.folder.path().string())));
+  EXPECT_EQ(outcome.out, files.score(arguments).out);
+}
+
+TEST(Score, TellsWhetherTheTargetIsMissed) {
+  const Files files(with(with_peer_and_target(), "target: 0.16", "target: 0.14"));
+  EXPECT_THAT(files.score().out, HasSubstr("    target        14.0 % (missed)\n"));
+  EXPECT_THAT(files.score({"--format", "json"}).out, HasSubstr("\"target_mean_absolute_error\": 0.14"));
+}
+
+TEST(Score, AFurtherErrorGoesWithTheLedgerOnly) {
+  EXPECT_EQ(Files().score({"--without", "model.layers=1"}).code, 2);
+  const Outcome outcome = Files().score({"--format", "markdown", "--without", "layers"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--without takes key=value"));
+}
+
+TEST(FidelityScript, TellsHowItIsCalled) {
+  Invocation help;
+  help.program = (tests::source_folder() / "scripts/fidelity.sh").string();
+  help.arguments = {"--help"};
+  const Outcome shown = run(help);
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("usage: scripts/fidelity.sh DATA_DIRECTORY"));
+  help.arguments = {};
+  EXPECT_EQ(run(help).code, 2);
+  help.arguments = {"no-such-folder"};
+  EXPECT_EQ(run(help).code, 2);
+}
+
 TEST(Score, RowsMayStandInTheFileAndInAnotherFolder) {
   const Files inline_rows(
       with(kDataset, "data: runs.csv",
@@ -201,6 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Fault{"step.time_s", "step.time", "step.time_s"}, Fault{"not known(ms)", "not know(ms)", "known"},
                     Fault{"where: layers < 100", "where: [[layers]]", "a condition over columns"},
                     Fault{"[layers]", "[layer]", "layers"},
+                    Fault{"source: made up", "source: made up\n  target: -0.1", "target"},
                     Fault{"schema_version: 1", "schema_version: 2", "schema_version"},
                     Fault{"  strategy: {}", "  sweep: {}", "no meaning in a dataset"},
                     Fault{"model.layers: = layers", "model.layers: {column: layers}", "values"},
