@@ -68,14 +68,28 @@ std::string peers_text(const scenario::Dataset& dataset) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// "optimizer x 20.3"
+std::string factor_text(const FamilyFit& fit) {
+  return fmt::format("{} x {}", fit.family ? sentence_for(*fit.family) : "the whole step",
+                     report::three_digits(fit.factor));
+}
+
+/// The factor that helps most, and the error with it; of other figures than the step's time nothing.
+std::string best_factor_text(const FigureScore& figure) {
+  return figure.families.empty() ? ""
+                                 : fmt::format("{}: {}", factor_text(figure.families.front()),
+                                               report::percent(figure.families.front().mean_absolute));
+}
+
 std::string summary_row(const std::vector<Ablation>& ablations, const Score& score, std::size_t dataset,
                         std::size_t index) {
   const FigureScore& figure = score.figures[index];
   const Errors& errors = figure.errors;
-  std::string text = fmt::format("| {} | `{}` | {} | {} | {} | {} | {} | {} |", inline_text(score.dataset->name),
+  std::string text = fmt::format("| {} | `{}` | {} | {} | {} | {} | {} | {} | {} |", inline_text(score.dataset->name),
                                  figure.name, rows_text(score, figure), report::percent(errors.mean_absolute),
                                  report::percent(errors.median_absolute), report::percent(errors.largest_absolute),
-                                 report::percent(errors.bias, true), report::percent(figure.all_pairs.share()));
+                                 report::percent(errors.bias, true), report::percent(figure.all_pairs.share()),
+                                 best_factor_text(figure));
   for (const Ablation& ablation : ablations) {
     text += fmt::format(" {} |", without_text(ablation.scores[dataset].figures[index], figure));
   }
@@ -91,9 +105,10 @@ std::string summary_table(const std::vector<Score>& scores, const std::vector<Ab
     rules += " ---: |";
   }
   std::string text = fmt::format(
-      "\n| data set | figure | rows | mean error | median | largest | bias | pairs in order |{} published by others | "
+      "\n| data set | figure | rows | mean error | median | largest | bias | pairs in order | one factor that would "
+      "help most |{} published by others | "
       "target | tuned on these rows |\n"
-      "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |{} --- | --- | --- |\n",
+      "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |{} --- | --- | --- |\n",
       names, rules);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     for (std::size_t figure = 0; figure < scores[i].figures.size(); ++figure) {
@@ -128,9 +143,8 @@ std::string explanation(const FigureScore& figure) {
     text += "- One factor on one part of the step that would help most:\n";
     for (std::size_t i = 0; i < std::min(kMostFamilies, figure.families.size()); ++i) {
       const FamilyFit& fit = figure.families[i];
-      text += fmt::format("  - {} x {} (now {} of the step): mean error {}\n",
-                          fit.family ? sentence_for(*fit.family) : "the whole step", report::three_digits(fit.factor),
-                          report::percent(fit.share), report::percent(fit.mean_absolute));
+      text += fmt::format("  - {} (now {} of the step): mean error {}\n", factor_text(fit), report::percent(fit.share),
+                          report::percent(fit.mean_absolute));
     }
   }
   for (const NamedColumn& named : leading_columns(figure, kMostColumns)) {

@@ -191,7 +191,7 @@ TEST(Score, WritesALedgerOfAllDatasets) {
   EXPECT_THAT(outcome.out, testing::StartsWith("# Lamina against measured runs\n"));
   EXPECT_THAT(outcome.out, HasSubstr("| mean error with model.custom.input_gradient=40 ms | mean error with "));
   EXPECT_THAT(outcome.out, HasSubstr("| small | `step.time_s` | 3 of 4 | 15.0 % | 20.0 % | 25.0 % | +1.7 % | 100 % | "
-                                     "42.3 % | "));
+                                     "the whole step x 1.00: 15.0 % | 42.3 % | "));
   EXPECT_THAT(outcome.out, HasSubstr(" % (1 row) |"));  // two layers make no four stages
   EXPECT_THAT(outcome.out, HasSubstr("| Peer \\| Co 12.0 % | 16.0 % (met) | nothing at all |\n"));
   EXPECT_THAT(outcome.out, HasSubstr("| other | `step.time_s` | 3 of 4 | 15.0 % |"));
