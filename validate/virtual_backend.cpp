@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/graph/launch_queue.hpp"
 
 namespace lamina::validate {
 namespace {
@@ -89,6 +90,7 @@ class VirtualBackend final : public Backend {
     timeline_ = {};
     launched_ = 0;
     clocks_.clear();
+    hosts_.assign(deployment_.ranks.size(), {});
     waiting_.clear();
     for (const deployment::Rank& rank : deployment_.ranks) {
       const graph::Program& program = graph_.programs[static_cast<std::size_t>(rank.program)];
@@ -113,7 +115,9 @@ class VirtualBackend final : public Backend {
     const int number = compute_number_[static_cast<std::size_t>(here.program)][operation];
     const bool delayed = here.host_delay_s > 0 && number % here.host_delay_every == 0;
     const double start = clock_of(rank, operation) + (delayed ? here.host_delay_s : 0);
-    end({rank, operation}, start, start + operation_of(rank, operation).duration_s * here.slowness);
+    const graph::Operation& launched = operation_of(rank, operation);
+    const double begin = hosts_[static_cast<std::size_t>(rank)].launch(launched, start);
+    end({rank, operation}, start, std::max(start + launched.duration_s * here.slowness, begin + launched.tail_s));
   }
 
   void message(Instance instance) {
@@ -130,6 +134,9 @@ class VirtualBackend final : public Backend {
 
   void collective(Instance instance) {
     const graph::Operation& operation = operation_of(instance.rank, instance.operation);
+    double& clock = clock_of(instance.rank, instance.operation);
+    const double begin = hosts_[static_cast<std::size_t>(instance.rank)].launch(operation, clock);
+    clock = operation.host_s > 0 ? std::max(clock, begin + operation.host_s) : clock;
     const std::int32_t group =
         deployment_.ranks[static_cast<std::size_t>(instance.rank)].groups[static_cast<std::size_t>(operation.group)];
     if (group == -1 || deployment_.groups[static_cast<std::size_t>(group)].size <= 1) {
@@ -199,6 +206,7 @@ class VirtualBackend final : public Backend {
   const deployment::Deployment& deployment_;
   std::vector<std::vector<int>> compute_number_;  ///< [program][operation] compute operations up to it
   std::vector<std::vector<double>> clocks_;       ///< [rank][stream]
+  std::vector<graph::LaunchQueue> hosts_;         ///< [rank]
   std::map<Place, std::vector<Instance>> waiting_;
   timeline::Timeline timeline_;
   std::int64_t launched_ = 0;

@@ -6,9 +6,15 @@
 #include <vector>
 
 #include "sim/collectives/collective.hpp"
+#include "sim/collectives/member_order.hpp"
 #include "sim/fabric/fabric.hpp"
 
 namespace lamina::collectives {
+
+/// Before a collective of these members moves anything.
+[[nodiscard]] inline Seconds start_of(const MemberOrder& order, const fabric::Fabric& fabric) {
+  return order.islands() > 1 ? fabric.network_start : fabric.device_link_start;
+}
 
 /// Collects the hops between members that make up one flow. Buffers are reused from flow to flow.
 class FlowBuilder {

@@ -71,10 +71,12 @@ std::vector<FlowPhase> Hierarchical::phases(CollectiveKind kind, const std::vect
     return ring_->phases(kind, devices, fabric);
   }
   FlowBuilder builder(fabric, devices);
+  Seconds start = start_of(order, fabric);
   std::vector<FlowPhase> result;
   for (const Stage& stage : stages) {
     for_each_hop(order, stage.inside, [&builder](std::int32_t from, std::int32_t to) { builder.add_hop(from, to); });
-    result.push_back(builder.take(stage.steps * stage.fraction, stage.steps * builder.slowest_hop()));
+    result.push_back(builder.take(stage.steps * stage.fraction, start + stage.steps * builder.slowest_hop()));
+    start = Seconds(0);
   }
   return result;
 }

@@ -101,9 +101,12 @@ struct Operation {
   std::int32_t stage = -1;
   std::int32_t layer = -1;  ///< global layer: 0..L-1 transformer layers; -1: embedding, L: head; -2: none
   std::int16_t block = -1;
-  double duration_s = 0;  ///< kCompute: on a device of nominal speed
-  double flops = 0;       ///< kCompute
-  double bytes = 0;       ///< messages, copies: bytes moved; collectives: payload per rank before the algorithm
+  double duration_s = 0;    ///< kCompute: on a device of nominal speed
+  double host_s = 0;        ///< that the host is busy launching it; compute stream only (launch_queue.hpp)
+  double tail_s = 0;        ///< kCompute: it ends no earlier than this after its first launch (units::LaunchTime)
+  bool host_waits = false;  ///< the host launches it only when everything before it is done (a synchronisation)
+  double flops = 0;         ///< kCompute
+  double bytes = 0;         ///< messages, copies: bytes moved; collectives: payload per rank before the algorithm
 };
 
 /// Dependencies and stream order as edges; vertices are operations of all programs, numbered program by program.

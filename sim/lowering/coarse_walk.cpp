@@ -82,14 +82,15 @@ const RoleLowering::TaskCost& RoleLowering::cost_of(const Task& task) {
   const int layer = role_.units[static_cast<std::size_t>(task.unit)].layer;
   const std::size_t kind = layer < 0 ? 0 : layer < work_.layers ? 1 : 2;
   TaskCost& cost = cost_of_kind_[kind * kActionTypes + static_cast<std::size_t>(task.type)];
-  if (cost.duration_s < 0) {
+  if (!cost.known) {
     cost = measure(task);
   }
   return cost;
 }
 
 RoleLowering::TaskCost RoleLowering::measure(const Task& task) {
-  merged_ = {.duration_s = 0};
+  merged_ = {};
+  merged_.known = true;
   compute_blocks(task);
   TaskCost cost = merged_;
   const TaskMemory memory = memory_of(task);
@@ -102,23 +103,24 @@ RoleLowering::TaskCost RoleLowering::measure(const Task& task) {
 /// Appends the run as one operation that holds its highest balance from start to end.
 void RoleLowering::add_run(int first, int last) {
   const Task& head = role_.tasks[static_cast<std::size_t>(first)];
-  TaskCost run{.duration_s = 0};
+  TaskCost run;
+  if (gathers_input(head)) {
+    const auto gather = static_cast<std::size_t>(graph::CollectiveKind::kAllGather);
+    run.time =
+        units::LaunchTime::of((*tensor_times_)[gather].seconds(work_.message.value()), work_.launch_interval.value());
+  }
   for (int i = first; i <= last; ++i) {
     const TaskCost& cost = cost_of(role_.tasks[static_cast<std::size_t>(i)]);
-    run.duration_s += cost.duration_s;
+    run.time += cost.time;
     run.flops += cost.flops;
     run.highest_bytes = std::max(run.highest_bytes, run.kept_bytes + cost.highest_bytes);
     run.kept_bytes += cost.kept_bytes;
-  }
-  if (gathers_input(head)) {
-    const auto gather = static_cast<std::size_t>(graph::CollectiveKind::kAllGather);
-    run.duration_s += (*tensor_times_)[gather].seconds(work_.message.value());
   }
   graph::Operation compute;
   compute.stage = head.stage;
   compute.micro_batch = head.micro_batch;
   compute.layer = -2;
-  compute.duration_s = run.duration_s;
+  set_time(compute, run.time);
   compute.flops = run.flops;
   const OperationId id = builder_.add(compute);
   std::fill(first_operation_.begin() + first, first_operation_.begin() + last + 1, id);

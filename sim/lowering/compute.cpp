@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "sim/lowering/role_lowering.hpp"
 
@@ -62,7 +63,7 @@ void RoleLowering::compute_blocks(const Task& task) {
 void RoleLowering::forward_blocks(const Task& task, Phase phase) {
   const auto& blocks = role_.units[static_cast<std::size_t>(task.unit)].cost->blocks;
   const model::Pass pass = phase == Phase::kForward ? model::Pass::kForward : model::Pass::kRecompute;
-  double duration = 0;
+  units::LaunchTime time;
   double flops = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const model::BlockCost& block = blocks[b];
@@ -71,14 +72,14 @@ void RoleLowering::forward_blocks(const Task& task, Phase phase) {
     if (payload > 0 && sequence && !is_embedding(block)) {
       add_tensor_collective(task, CollectiveKind::kAllGather, static_cast<int>(b), payload);
     }
-    duration += block.pass(pass).duration.value();
+    time += block.pass(pass).launch_time();
     flops += block.pass(pass).flops.value();
     const bool exchanges = payload > 0 && !is_head(block);
     const bool last = b + 1 == blocks.size();
     const bool next_gathers = !last && sequence && blocks[b + 1].tensor_payload.value() > 0;
     if (exchanges || last || next_gathers) {
-      add_compute(task, phase, static_cast<int>(b), duration, flops);
-      duration = 0;
+      add_compute(task, phase, static_cast<int>(b), time, flops);
+      time = {};
       flops = 0;
     }
     if (exchanges) {
@@ -98,7 +99,7 @@ void RoleLowering::backward_blocks(const Task& task) {
   if (task.type != ActionType::kBackward) {
     phase = task.type == ActionType::kInputGradient ? Phase::kInputGradient : Phase::kWeightGradient;
   }
-  double duration = 0;
+  units::LaunchTime time;
   double flops = 0;
   for (std::size_t i = blocks.size(); i > 0; --i) {
     const auto b = static_cast<int>(i - 1);
@@ -108,22 +109,22 @@ void RoleLowering::backward_blocks(const Task& task) {
       add_tensor_collective(task, CollectiveKind::kAllGather, b, payload);
     }
     if (selective && block.recompute.duration.value() > 0) {
-      add_compute(task, Phase::kRecompute, b, block.recompute.duration.value(), block.recompute.flops.value());
+      add_compute(task, Phase::kRecompute, b, block.recompute.launch_time(), block.recompute.flops.value());
     }
     if (task.type != ActionType::kWeightGradient) {
-      duration += block.input_gradient.duration.value();
+      time += block.input_gradient.launch_time();
       flops += block.input_gradient.flops.value();
     }
     if (task.type != ActionType::kInputGradient) {
-      duration += block.weight_gradient.duration.value();
+      time += block.weight_gradient.launch_time();
       flops += block.weight_gradient.flops.value();
     }
     const bool exchanges = payload > 0 && !is_embedding(block);
     const bool next_gathers = i > 1 && payload > 0;
     const bool next_recomputes = i > 1 && selective && blocks[i - 2].recompute.duration.value() > 0;
     if (exchanges || i == 1 || next_gathers || next_recomputes) {
-      add_compute(task, phase, b, duration, flops);
-      duration = 0;
+      add_compute(task, phase, b, time, flops);
+      time = {};
       flops = 0;
     }
     if (exchanges) {
@@ -134,15 +135,28 @@ void RoleLowering::backward_blocks(const Task& task) {
   }
 }
 
-void RoleLowering::add_compute(const Task& task, Phase phase, int block, double duration_s, double flops) {
+/// A batch of messages before the operation is a launch for each message and one for the synchronisation.
+void RoleLowering::set_time(graph::Operation& compute, const units::LaunchTime& time) {
+  units::LaunchTime all;
+  if (std::exchange(host_waits_, false)) {
+    compute.host_waits = true;
+    all += units::LaunchTime::of(0, (batched_messages_ + 1) * work_.launch_interval.value());
+  }
+  all += time;
+  compute.duration_s = all.device_s;
+  compute.host_s = all.host_s;
+  compute.tail_s = all.host_s > 0 ? all.tail_s : 0;
+}
+
+void RoleLowering::add_compute(const Task& task, Phase phase, int block, const units::LaunchTime& time, double flops) {
   if (tensor_times_ != nullptr) {
-    merged_.duration_s += duration_s;
+    merged_.time += time;
     merged_.flops += flops;
     return;
   }
   graph::Operation compute = operation(OperationKind::kCompute, phase, task);
   compute.block = static_cast<std::int16_t>(block);
-  compute.duration_s = duration_s;
+  set_time(compute, time);
   compute.flops = flops;
   const OperationId id = builder_.add(compute);
   if (task_first_ == kNoOperation) {
@@ -153,7 +167,8 @@ void RoleLowering::add_compute(const Task& task, Phase phase, int block, double 
 /// Tensor collectives are synchronous, as in Megatron-LM: they stand on the compute stream.
 void RoleLowering::add_tensor_collective(const Task& task, CollectiveKind kind, int block, double bytes) {
   if (tensor_times_ != nullptr) {
-    merged_.duration_s += (*tensor_times_)[static_cast<std::size_t>(kind)].seconds(bytes);
+    merged_.time += units::LaunchTime::of((*tensor_times_)[static_cast<std::size_t>(kind)].seconds(bytes),
+                                          work_.launch_interval.value());
     return;
   }
   graph::Operation collective = operation(OperationKind::kCollective, Phase::kTensor, task);
@@ -162,6 +177,7 @@ void RoleLowering::add_tensor_collective(const Task& task, CollectiveKind kind, 
   collective.group = graph::GroupKind::kTensor;
   collective.block = static_cast<std::int16_t>(block);
   collective.bytes = bytes;
+  set_time(collective, units::LaunchTime::of(0, work_.launch_interval.value()));
   const OperationId id = builder_.add(collective);
   if (task_first_ == kNoOperation) {
     task_first_ = id;

@@ -116,6 +116,9 @@ void RoleLowering::wait_for_inputs(const Task& task) {
   const OperationId received = receive_.find(task.stage, task.micro_batch, gradients);
   if (received != kNoOperation) {
     builder_.hold_compute_for(received);
+    // Megatron-LM synchronises the device behind each batch of messages (megatron/core/pipeline_parallel,
+    // batch_p2p_sync).
+    host_waits_ = strategy_.point_to_point == scenario::PointToPoint::kFusedRendezvous;
     return;
   }
   if (done_.find(source, task.micro_batch, gradients) == kNoOperation) {

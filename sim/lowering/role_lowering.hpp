@@ -74,7 +74,8 @@ class RoleLowering {
   void compute_blocks(const Task& task);
   void forward_blocks(const Task& task, graph::Phase phase);
   void backward_blocks(const Task& task);
-  void add_compute(const Task& task, graph::Phase phase, int block, double duration_s, double flops);
+  void set_time(graph::Operation& compute, const units::LaunchTime& time);
+  void add_compute(const Task& task, graph::Phase phase, int block, const units::LaunchTime& time, double flops);
   void add_tensor_collective(const Task& task, graph::CollectiveKind kind, int block, double bytes);
 
   /// Bytes that a task takes at its start and gives back at its end.
@@ -96,7 +97,8 @@ class RoleLowering {
   // coarse_walk.cpp
   /// What a task takes and keeps on the compute stream.
   struct TaskCost {
-    double duration_s = -1;  ///< < 0: not known yet
+    bool known = false;
+    units::LaunchTime time;
     double flops = 0;
     double highest_bytes = 0;  ///< above what was held before it
     double kept_bytes = 0;     ///< when it is done
@@ -169,6 +171,8 @@ class RoleLowering {
 
   const TensorTimes* tensor_times_ = nullptr;  ///< coarse form only, as are the next three
   TaskCost merged_;
+  int batched_messages_ = 0;            ///< since the last action
+  bool host_waits_ = false;             ///< before it launches what comes next on the compute stream
   std::vector<TaskCost> cost_of_kind_;  ///< [embedding, layer, head][action type]
   std::vector<char> cut_;               ///< [task] 1: no run goes on from the task before
 };

@@ -85,6 +85,7 @@ void RoleLowering::exchange(std::size_t action) {
     return;
   }
   // One batch: what was made, then what is needed next. Its receives are not posted before.
+  batched_messages_ = static_cast<int>(results_.size());
   for (const MessageEnd& result : results_) {
     issue_send(result);
   }
@@ -93,6 +94,7 @@ void RoleLowering::exchange(std::size_t action) {
     const MessageEnd input{row[i].stage, row[i].micro_batch, row[i].type != ActionType::kForward};
     if (row[i].type != ActionType::kWeightGradient && peer_of(input, false) != rank_) {
       issue_receive(input);
+      ++batched_messages_;
     }
   }
 }

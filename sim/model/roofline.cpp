@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "sim/model/cost_models.hpp"
 #include "sim/model/peak.hpp"
@@ -18,8 +19,17 @@ struct Tile {
 };
 
 constexpr std::array<Tile, 4> kTiles = {{{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.9}, {64, 64, 0.65}}};
+constexpr std::array<Tile, 10> kMoreTiles = {{{256, 128, 1.0},
+                                              {128, 256, 1.0},
+                                              {192, 128, 0.97},
+                                              {128, 192, 0.97},
+                                              {128, 128, 0.93},
+                                              {256, 64, 0.88},
+                                              {64, 256, 0.88},
+                                              {128, 64, 0.8},
+                                              {64, 128, 0.8},
+                                              {64, 64, 0.65}}};
 constexpr std::array<double, 5> kDepthSplits = {1, 2, 4, 8, 16};
-constexpr double kPipelineDepth = 128;  // k-elements lost in filling and draining a tile's pipeline (tuned)
 constexpr double kShortestSplit = 256;  // k-elements of one part, at least
 constexpr double kPartialSumBytes = 4;  // fp32, written by each part and read by the reduction
 constexpr double kPartialSumPasses = 2;
@@ -28,6 +38,7 @@ struct Rates {
   double flops = 0;  ///< reachable on the best tile
   double bytes = 0;
   double multiprocessors = 0;  ///< 0: tiles are dealt without rounding to waves
+  double tile_depth = 0;       ///< k-elements lost in filling and draining a tile's pipeline
 };
 
 /// Seconds of the product's arithmetic with one tile and one split of k over thread blocks. Each wave of tiles takes as
@@ -39,7 +50,7 @@ double arithmetic_time(const Kernel& kernel, const Tile& tile, double parts, con
   const double tiles = kernel.batch * std::ceil(m / tile.rows) * std::ceil(n / tile.columns) * parts;
   const double slots =
       rates.multiprocessors > 0 ? std::ceil(tiles / rates.multiprocessors) * rates.multiprocessors : tiles;
-  const double dense = slots * 2 * tile.rows * tile.columns * (depth + kPipelineDepth) / (rates.flops * tile.rate);
+  const double dense = slots * 2 * tile.rows * tile.columns * (depth + rates.tile_depth) / (rates.flops * tile.rate);
   const double nominal = 2 * kernel.batch * m * n * static_cast<double>(kernel.k);
   const double share = nominal > 0 ? kernel.flops.value() / nominal : 0;  // causal half, or several fused products
   const double partial_sums =
@@ -48,9 +59,9 @@ double arithmetic_time(const Kernel& kernel, const Tile& tile, double parts, con
 }
 
 /// The fastest tile and split, as the libraries' heuristics choose by shape.
-double best_arithmetic_time(const Kernel& kernel, const Rates& rates) {
+double best_arithmetic_time(const Kernel& kernel, std::span<const Tile> tiles, const Rates& rates) {
   double best = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : kTiles) {
+  for (const Tile& tile : tiles) {
     for (const double parts : kDepthSplits) {
       best = std::min(best, arithmetic_time(kernel, tile, parts, rates));
     }
@@ -61,6 +72,8 @@ double best_arithmetic_time(const Kernel& kernel, const Rates& rates) {
 /// launch_floor + max(arithmetic, bytes / (efficiency x bandwidth)).
 class Roofline final : public CostModel {
  public:
+  Roofline(std::span<const Tile> tiles, bool every_launch) : tiles_(tiles), every_launch_(every_launch) {}
+
   [[nodiscard]] Seconds time(const Kernel& kernel, const scenario::Accelerator& accelerator, scenario::DataType type,
                              const catalog::Parameters& parameters) const override {
     const double bandwidth = accelerator.memory_bandwidth.value() * parameters.number("memory_efficiency");
@@ -68,11 +81,31 @@ class Roofline final : public CostModel {
     if (kernel.kind == KernelKind::kMatrixProduct) {
       const Rates rates = {.flops = peak_of(accelerator, type).value() * parameters.number("matrix_efficiency"),
                            .bytes = bandwidth,
-                           .multiprocessors = static_cast<double>(accelerator.multiprocessors)};
-      busy = std::max(busy, best_arithmetic_time(kernel, rates));
+                           .multiprocessors = static_cast<double>(accelerator.multiprocessors),
+                           .tile_depth = parameters.number("tile_depth")};
+      busy = std::max(busy, best_arithmetic_time(kernel, tiles_, rates));
     }
-    return Seconds(parameters.number("launch_floor") + busy);
+    return Seconds(parameters.number("launch_floor") * (every_launch_ ? kernel.launches : 1) + busy);
   }
+
+  [[nodiscard]] Seconds launch_interval(Pass pass, const catalog::Parameters& parameters) const override {
+    const bool forward = pass == Pass::kForward || pass == Pass::kRecompute;
+    return Seconds(parameters.number(forward ? "launch_interval" : "backward_launch_interval"));
+  }
+
+ private:
+  std::span<const Tile> tiles_;
+  bool every_launch_ = false;  ///< takes the floor; otherwise every kernel of the model
+};
+
+/// Default values of the parameters, as text of a scenario.
+struct Defaults {
+  std::string launch_floor;
+  std::string launch_interval;
+  std::string backward_launch_interval;
+  std::string matrix_efficiency;
+  std::string tile_depth;
+  std::string memory_efficiency;
 };
 
 catalog::ParameterSpec efficiency(std::string name, std::string default_value, std::string help) {
@@ -86,6 +119,36 @@ catalog::ParameterSpec efficiency(std::string name, std::string default_value, s
           .help = std::move(help)};
 }
 
+catalog::ParameterSpec time(std::string name, std::string default_value, std::string help) {
+  return {.name = std::move(name),
+          .kind = catalog::ParameterKind::kSeconds,
+          .default_value = std::move(default_value),
+          .choices = {},
+          .minimum = 0,
+          .maximum = 1,
+          .help = std::move(help)};
+}
+
+std::vector<catalog::ParameterSpec> parameters(Defaults defaults) {
+  constexpr double kMostDepth = 4096;
+  return {time("launch_floor", std::move(defaults.launch_floor), "Time of an empty kernel, added to every kernel."),
+          time("launch_interval", std::move(defaults.launch_interval),
+               "From one launch to the next on the host's thread; 0: the host is never in the way."),
+          time("backward_launch_interval", std::move(defaults.backward_launch_interval),
+               "The same while gradients are computed, which takes no interpreter."),
+          efficiency("matrix_efficiency", std::move(defaults.matrix_efficiency),
+                     "Share of peak that an endless matrix product reaches on the best tile."),
+          {.name = "tile_depth",
+           .kind = catalog::ParameterKind::kNumber,
+           .default_value = std::move(defaults.tile_depth),
+           .choices = {},
+           .minimum = 0,
+           .maximum = kMostDepth,
+           .help = "Inner elements that filling and draining an output tile takes as long as."},
+          efficiency("memory_efficiency", std::move(defaults.memory_efficiency),
+                     "Share of the memory bandwidth that a streaming kernel reaches.")};
+}
+
 }  // namespace
 
 void register_roofline(catalog::Catalog<CostModel>& catalog) {
@@ -94,18 +157,17 @@ void register_roofline(catalog::Catalog<CostModel>& catalog) {
        .summary = "Matrix efficiency by shape (tiles, waves, depth), memory-bound work by bandwidth, a launch floor.",
        .source = "Williams et al., CACM 52(4), 2009; tile and wave quantisation as in NVIDIA's matrix "
                  "multiplication guide; constants tuned on public measurements (docs/model.md)",
-       .parameters = {{.name = "launch_floor",
-                       .kind = catalog::ParameterKind::kSeconds,
-                       .default_value = "5 us",
-                       .choices = {},
-                       .minimum = 0,
-                       .maximum = 1,
-                       .help = "Time of an empty kernel, added to every kernel."},
-                      efficiency("matrix_efficiency", "0.85",
-                                 "Share of peak that an endless matrix product reaches on the best tile."),
-                      efficiency("memory_efficiency", "0.8",
-                                 "Share of the memory bandwidth that a streaming kernel reaches.")}},
-      std::make_unique<Roofline>());
+       .parameters = parameters({"5 us", "0 us", "0 us", "0.85", "128", "0.8"})},
+      std::make_unique<Roofline>(kTiles, false));
+}
+
+void register_calibrated(catalog::Catalog<CostModel>& catalog) {
+  catalog.add({.name = "calibrated",
+               .summary = "As roofline, with the constants of what frameworks reach, and a host that launches kernels.",
+               .source = "constants from kernels, layers and traces measured by others, none from whole steps "
+                         "(docs/model.md, section 2)",
+               .parameters = parameters({"5 us", "43 us", "30 us", "0.85", "128", "0.8"})},
+              std::make_unique<Roofline>(kMoreTiles, true));
 }
 
 }  // namespace lamina::model

@@ -9,6 +9,7 @@
 #include "sim/model/activations.hpp"
 #include "sim/model/custom.hpp"
 #include "sim/model/kernels.hpp"
+#include "sim/model/launches.hpp"
 #include "sim/model/parameter_count.hpp"
 #include "sim/model/peak.hpp"
 #include "sim/model/shape.hpp"
@@ -22,30 +23,43 @@ struct Pricing {
   const scenario::Accelerator& accelerator;
   scenario::DataType compute;
   const catalog::Parameters& parameters;
+  scenario::Recompute recompute;
 
   [[nodiscard]] Seconds of(const Kernel& kernel) const {
     return cost_model.time(kernel, accelerator, kernel.type.value_or(compute), parameters);
   }
+
+  [[nodiscard]] Seconds launch_interval(Pass pass) const { return cost_model.launch_interval(pass, parameters); }
 };
 
-PassCost cost_of(std::vector<Kernel> kernels, const Pricing& pricing) {
+PassCost cost_of(std::vector<Kernel> kernels, Pass pass, const Pricing& pricing) {
+  const double interval = pricing.launch_interval(pass).value();
   PassCost cost;
+  units::LaunchTime time;
   for (const Kernel& kernel : kernels) {
-    cost.duration += pricing.of(kernel);
+    time += units::LaunchTime::of(pricing.of(kernel).value(), kernel.launches * interval);
     cost.flops += kernel.flops;
     cost.bytes += kernel.bytes;
   }
+  cost.duration = Seconds(time.device_s);
+  cost.host = Seconds(time.host_s);
+  cost.tail = Seconds(time.tail_s);
   cost.kernels = std::move(kernels);
   return cost;
 }
 
 BlockCost cost_of(BlockKernels block, const Shape& shape, const Pricing& pricing) {
+  for (const Pass pass : {Pass::kForward, Pass::kRecompute, Pass::kInputGradient, Pass::kWeightGradient}) {
+    for (Kernel& kernel : block.of(pass)) {
+      kernel.launches = launches_of(kernel, pass, shape, pricing.recompute);
+    }
+  }
   BlockCost cost;
   cost.name = block.name;
-  cost.forward = cost_of(std::move(block.of(Pass::kForward)), pricing);
-  cost.recompute = cost_of(std::move(block.of(Pass::kRecompute)), pricing);
-  cost.input_gradient = cost_of(std::move(block.of(Pass::kInputGradient)), pricing);
-  cost.weight_gradient = cost_of(std::move(block.of(Pass::kWeightGradient)), pricing);
+  cost.forward = cost_of(std::move(block.of(Pass::kForward)), Pass::kForward, pricing);
+  cost.recompute = cost_of(std::move(block.of(Pass::kRecompute)), Pass::kRecompute, pricing);
+  cost.input_gradient = cost_of(std::move(block.of(Pass::kInputGradient)), Pass::kInputGradient, pricing);
+  cost.weight_gradient = cost_of(std::move(block.of(Pass::kWeightGradient)), Pass::kWeightGradient, pricing);
   if (shape.tensor_split) {
     cost.tensor_payload =
         Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));
@@ -185,7 +199,7 @@ WorkModel work_model(const scenario::Scenario& scenario, const catalog::Catalog<
   const scenario::Simulation& simulation = scenario.simulation;
   const scenario::Accelerator& accelerator = scenario.cluster.node.accelerator;
   const Pricing pricing{find_cost_model(simulation, cost_models), accelerator, strategy.precision.compute,
-                        simulation.cost_model.parameters};
+                        simulation.cost_model.parameters, strategy.recompute};
   const Shape shape =
       shape_of(model, strategy, simulation.attention_scores, strategy.tensor_parallel, strategy.sequence_parallel);
   const Shape unsplit = shape_of(model, strategy, simulation.attention_scores, 1, false);
@@ -206,6 +220,7 @@ WorkModel work_model(const scenario::Scenario& scenario, const catalog::Catalog<
   work.message = Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));
   work.parameters = of_model.embedding + of_model.layer * model.layers + of_model.head;
   work.peak = peak_of(accelerator, strategy.precision.compute);
+  work.launch_interval = pricing.launch_interval(Pass::kForward);
   work.cost_model = describe(simulation.cost_model);
   set_flops_per_token(work, unsplit, strategy.recompute);
   return work;

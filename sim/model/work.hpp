@@ -8,6 +8,7 @@
 
 #include "sim/catalog/catalog.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/units/launch_time.hpp"
 #include "sim/units/quantity.hpp"
 
 /// What one rank computes, moves and keeps, per layer and micro-batch: the contract between the model of work and the
@@ -28,6 +29,7 @@ struct Kernel {
   Bytes bytes;  ///< read and written in device memory
   /// Where it differs from the compute type: attention and logits stay in 16 bits under fp8.
   std::optional<scenario::DataType> type = std::nullopt;
+  int launches = 1;  ///< kernels that the host really launches for it: copies between layouts, bias additions, ...
 };
 
 enum class Pass { kForward, kRecompute, kInputGradient, kWeightGradient };
@@ -36,10 +38,14 @@ inline constexpr int kPasses = 4;
 
 /// Total of one pass through one block. `model_flops` leaves recomputation out (0 in the recompute pass).
 struct PassCost {
-  Seconds duration;
+  Seconds duration;  ///< of the device
+  Seconds host;      ///< that the host is busy launching; 0: the cost model knows no host
+  Seconds tail;      ///< see units::LaunchTime
   Flops flops;
   Bytes bytes;
   std::vector<Kernel> kernels;  ///< in launch order; empty for a custom model
+
+  [[nodiscard]] units::LaunchTime launch_time() const { return {duration.value(), host.value(), tail.value()}; }
 };
 
 /// A block is what runs between two tensor-parallel synchronisation points: attention, MLP, embedding, or head.
@@ -81,6 +87,7 @@ struct WorkModel {
   Flops hardware_flops_per_token;  ///< with recomputation
   double parameters = 0;           ///< whole model
   FlopsPerSecond peak;             ///< of the compute type on the accelerator; 0 for a custom model without FLOPs
+  Seconds launch_interval;         ///< of the host, per launch of a kernel or collective; 0: it is never in the way
   std::string cost_model;          ///< name and parameters, for the report
 };
 
@@ -93,6 +100,13 @@ class CostModel {
   virtual ~CostModel() = default;
   [[nodiscard]] virtual Seconds time(const Kernel& kernel, const scenario::Accelerator& accelerator,
                                      scenario::DataType type, const catalog::Parameters& parameters) const = 0;
+
+  /// From one launch to the next on the host's thread in a pass; 0: launching never limits.
+  [[nodiscard]] virtual Seconds launch_interval(Pass pass, const catalog::Parameters& parameters) const {
+    (void)pass;
+    (void)parameters;
+    return Seconds(0);
+  }
 };
 
 /// "ideal" and "roofline".

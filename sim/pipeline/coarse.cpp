@@ -48,11 +48,12 @@ std::string key_of(const scenario::PluginChoice& choice) {
 std::string key_of(const scenario::Cluster& cluster) {
   const scenario::Node& node = cluster.node;
   const scenario::Network& network = cluster.network;
-  return fmt::format("{};{};{};{};{};{};{};{};{};{};{};{};{};{}|{}", cluster.nodes, node.devices,
-                     node.device_link_domain, node.nics, node.device_link.bandwidth.value(),
-                     node.device_link.latency.value(), node.host_path.bandwidth.value(), node.host_path.latency.value(),
-                     node.host_path.shared_by, network.bandwidth.value(), network.port_latency.value(),
-                     network.switch_latency.value(), network.efficiency, network.name, key_of(cluster.topology));
+  return fmt::format(
+      "{};{};{};{};{};{};{};{};{};{};{};{};{};{};{};{}|{}", cluster.nodes, node.devices, node.device_link_domain,
+      node.nics, node.device_link.bandwidth.value(), node.device_link.latency.value(), node.host_path.bandwidth.value(),
+      node.host_path.latency.value(), node.host_path.shared_by, network.bandwidth.value(), network.port_latency.value(),
+      network.switch_latency.value(), network.efficiency, network.name, node.device_link.collective_start.value(),
+      network.collective_start.value(), key_of(cluster.topology));
 }
 
 /// Seconds of one byte that crosses the links at nominal bandwidth, as deployment::Path::alone_s_per_byte.

@@ -20,7 +20,7 @@ constexpr std::uint32_t kWaiting = 0xfffffffdU;  ///< for its partner or its gro
 using Touch = ComputeStreams::Touch;
 
 constexpr Token kTransferBit = Token{1} << 63U;
-constexpr Token kDelayBit = Token{1} << 62U;  ///< the operation's host delay ends
+constexpr Token kDelayBit = Token{1} << 62U;  ///< what the operation waits for on its host ends
 
 constexpr Token token_of(std::uint32_t rank, std::uint32_t operation) {
   return (Token{rank} << 32U) | operation;
@@ -46,7 +46,8 @@ Core::Core(const graph::OperationGraph& graph, const deployment::Deployment& dep
       open_runs_(deployment.groups.size()),
       compute_(deployment.ranks.size(),
                {options.communication_slowdown, options.receiving_slowdown.value_or(options.communication_slowdown)},
-               transport) {
+               transport),
+      hosts_(deployment.ranks.size()) {
   states_.reserve(plan.operations);
   timeline_.spans.resize(deployment.ranks.size());
   if (options.record_flows) {
@@ -81,7 +82,12 @@ void Core::timer_ended(Token token) {
   if ((token & kTransferBit) != 0) {
     begin_flow(slot_of(token));
   } else if ((token & kDelayBit) != 0) {
-    start_compute({rank_of(token), slot_of(token)});
+    const Instance instance{rank_of(token), slot_of(token)};
+    if (operation(instance).kind == graph::OperationKind::kCompute) {
+      start_compute(instance);
+    } else {
+      arrive(instance);
+    }
   } else {
     const Instance instance{rank_of(token), slot_of(token)};
     compute_.finish(instance.rank, token);
@@ -133,7 +139,7 @@ void Core::start(Instance instance) {
       start_host_copy(instance);
       break;
     case graph::OperationKind::kCollective:
-      arrive(instance);
+      call_collective(instance);
       break;
   }
 }
@@ -151,7 +157,12 @@ void Core::call_compute(Instance instance) {
 }
 
 void Core::start_compute(Instance instance) {
-  const double duration = nominal_duration(instance) * jitter(instance);
+  double duration = nominal_duration(instance) * jitter(instance);
+  const graph::Operation& compute = operation(instance);
+  if (compute.host_s > 0) {
+    const double launched = hosts_[instance.rank].launch(compute, transport_.now());
+    duration = std::max(duration, launched + compute.tail_s - transport_.now());
+  }
   if (duration == 0) {
     complete(instance, transport_.now());
     return;
@@ -192,6 +203,19 @@ void Core::start_host_copy(Instance instance) {
                   .path = copy.to_host ? rank.to_host : rank.from_host,
                   .bytes = copy.bytes,
                   .factor = jitter(instance)});
+}
+
+/// The host joins its device to the group when it has come so far.
+void Core::call_collective(Instance instance) {
+  const graph::Operation& collective = operation(instance);
+  if (collective.host_s > 0) {
+    const double launched = hosts_[instance.rank].launch(collective, transport_.now()) + collective.host_s;
+    if (launched > transport_.now()) {
+      transport_.start_timer(launched, kDelayBit | token_of(instance.rank, instance.operation));
+      return;
+    }
+  }
+  arrive(instance);
 }
 
 void Core::arrive(Instance instance) {

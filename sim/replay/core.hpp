@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/deployment/deployment.hpp"
+#include "sim/graph/launch_queue.hpp"
 #include "sim/graph/operation_graph.hpp"
 #include "sim/replay/compute_streams.hpp"
 #include "sim/replay/message_form.hpp"
@@ -73,6 +74,7 @@ class Core final : private TransportListener {
   void start_compute(Instance instance);
   void start_message(Instance instance);
   void start_host_copy(Instance instance);
+  void call_collective(Instance instance);
   void arrive(Instance instance);
   void start_collective(std::uint32_t run);
   void next_step(std::uint32_t run);
@@ -120,6 +122,7 @@ class Core final : private TransportListener {
   std::vector<std::uint32_t> starting_;
   std::vector<std::uint32_t> compute_number_;  ///< [vertex] k: the k-th compute operation; empty without host delays
   ComputeStreams compute_;
+  std::vector<graph::LaunchQueue> hosts_;  ///< [rank]
 };
 
 }  // namespace lamina::replay

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/error/error.hpp"
+#include "sim/graph/launch_queue.hpp"
 
 namespace lamina::replay {
 namespace {
@@ -47,6 +48,7 @@ class Sweep {
   LongestPath run() {
     number();
     read_operations();
+    find_launches();
     link_dependencies();
     pair_messages();
     const std::size_t count = result_.spans.size();
@@ -74,6 +76,11 @@ class Sweep {
     std::uint32_t meeting = kNone;       ///< into meetings_, of its group's kind
     std::uint32_t first_after = 0;       ///< into after_, up to that of the next vertex
     GroupKind group = GroupKind::kData;  ///< of the meeting
+  };
+
+  struct Launch {
+    const graph::Operation* operation = nullptr;  ///< null: no host is in its way
+    std::uint32_t program = 0;
   };
 
   struct Meeting {
@@ -118,6 +125,20 @@ class Sweep {
         }
       }
     }
+  }
+
+  /// Empty where no host limits anything.
+  void find_launches() {
+    for (std::size_t p = 0; p < programs_.size(); ++p) {
+      for (std::uint32_t i = 0; i < programs_[p].operations.size(); ++i) {
+        const graph::Operation& operation = programs_[p].operations[i];
+        if (operation.host_s > 0) {
+          launches_.resize(result_.spans.size());
+          launches_[result_.first[p] + i] = {&operation, static_cast<std::uint32_t>(p)};
+        }
+      }
+    }
+    hosts_.resize(launches_.empty() ? 0 : programs_.size());
   }
 
   void follow(std::uint16_t stream, std::uint32_t number) {
@@ -202,7 +223,25 @@ class Sweep {
       return;
     }
     const double start = result_.spans[number].start;
-    finish(number, start, start + vertex.duration_s);
+    if (number < launches_.size() && launches_[number].operation != nullptr) {
+      launch(number, start);
+    } else {
+      finish(number, start, start + vertex.duration_s);
+    }
+  }
+
+  /// A host launches it. Behind a collective's launch its members start together, as equals.
+  void launch(std::uint32_t number, double start) {
+    const Launch& one = launches_[number];
+    const graph::Operation& operation = *one.operation;
+    const double begin = hosts_[one.program].launch(operation, start);
+    const double duration = vertices_[number].duration_s;
+    if (operation.kind == OperationKind::kCompute) {
+      finish(number, start, std::max(start + duration, begin + operation.tail_s));
+    } else {
+      const double joined = std::max(start, begin + operation.host_s);
+      finish(number, joined, joined + duration);
+    }
   }
 
   void meet(std::uint32_t number) {
@@ -254,6 +293,8 @@ class Sweep {
   std::vector<std::vector<std::uint32_t>> ends_;  ///< [channel] its sends or receives
   std::vector<std::uint32_t> last_in_stream_;     ///< of the program that is read
   std::array<std::vector<Meeting>, graph::kGroupKinds> meetings_;
+  std::vector<Launch> launches_;           ///< [vertex], or empty
+  std::vector<graph::LaunchQueue> hosts_;  ///< [program], or empty
   std::vector<std::uint32_t> ready_;
   std::size_t done_ = 0;
 };

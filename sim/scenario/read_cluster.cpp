@@ -88,6 +88,7 @@ DeviceLink read_device_link(const Context& context, const Tree& value, const std
   read_origin(reader, link);
   link.bandwidth = reader.quantity<BytesPerSecond>("bandwidth");
   link.latency = reader.quantity<Seconds>("latency");
+  link.collective_start = reader.quantity<Seconds>("collective_start");
   return link;
 }
 
@@ -108,6 +109,7 @@ Network read_network(const Context& context, const Tree& value, const std::strin
   network.bandwidth = reader.quantity<BytesPerSecond>("bandwidth");
   network.port_latency = reader.quantity<Seconds>("port_latency");
   network.switch_latency = reader.quantity<Seconds>("switch_latency");
+  network.collective_start = reader.quantity<Seconds>("collective_start");
   network.efficiency = reader.number("efficiency");
   return network;
 }

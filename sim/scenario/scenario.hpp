@@ -70,8 +70,9 @@ struct Accelerator {
 struct DeviceLink {
   std::string name;
   std::string source;
-  BytesPerSecond bandwidth;  ///< per device and direction
-  Seconds latency;           ///< per hop device -> switch -> device
+  BytesPerSecond bandwidth;     ///< per device and direction
+  Seconds latency;              ///< per hop device -> switch -> device
+  Seconds collective_start{0};  ///< before a collective inside a domain moves anything
 };
 
 /// Path from a device to host memory.
@@ -87,10 +88,11 @@ struct HostPath {
 struct Network {
   std::string name;
   std::string source;
-  BytesPerSecond bandwidth;  ///< per port and direction, payload rate on the wire
-  Seconds port_latency;      ///< NIC and protocol stack, per message and end-to-end pair
-  Seconds switch_latency;    ///< per switch crossed
-  double efficiency = 1.0;   ///< share of `bandwidth` that a long message reaches
+  BytesPerSecond bandwidth;     ///< per port and direction, payload rate on the wire
+  Seconds port_latency;         ///< NIC and protocol stack, per message and end-to-end pair
+  Seconds switch_latency;       ///< per switch crossed
+  double efficiency = 1.0;      ///< share of `bandwidth` that a long message reaches
+  Seconds collective_start{0};  ///< before a collective between nodes moves anything
 };
 
 struct Node {

@@ -84,10 +84,17 @@ Section peak_section() {
   return {"peak", "cluster.node.accelerator.peak", "At least one type.", "", keys};
 }
 
+KeySpec collective_start() {
+  return with_default("0 s", latency("collective_start",
+                                     "Before a collective over these links moves anything: start of its kernel, "
+                                     "synchronisation of its members, filling of its pipeline."));
+}
+
 Section device_link_section() {
   return {"device_link", "cluster.node.device_link", "", "base",
           entry_keys({rate("bandwidth", "Per accelerator and direction."),
-                      latency("latency", "From accelerator through the switch to another accelerator.")})};
+                      latency("latency", "From accelerator through the switch to another accelerator."),
+                      collective_start()})};
 }
 
 Section host_path_section() {
@@ -108,7 +115,8 @@ Section network_section() {
                       with_default("1", between(0.001, 1,
                                                 key("efficiency", ValueKind::kNumber,
                                                     "Share of `bandwidth` that a long message "
-                                                    "reaches.")))})};
+                                                    "reaches."))),
+                      collective_start()})};
 }
 
 }  // namespace

@@ -185,6 +185,13 @@ scenario::Scenario random_scenario(std::mt19937& random) {
   if (flip(random)) {
     scenario.cluster.topology = random_topology(random, scenario.cluster);
   }
+  if (flip(random)) {  // hosts that launch about as slowly as devices compute
+    constexpr double kInterval = 2e-5;
+    scenario.simulation.cost_model.parameters.set_number("launch_interval", kInterval);
+    scenario.simulation.cost_model.parameters.set_number("backward_launch_interval", kInterval);
+    scenario.strategy.point_to_point =
+        flip(random) ? scenario::PointToPoint::kFusedRendezvous : scenario.strategy.point_to_point;
+  }
   return scenario;
 }
 

@@ -69,6 +69,25 @@ TEST(Ring, TakesTheTextbookTimeAcrossNodesWithOneDeviceEach) {
                2 * 11.0 / 12 * kPayload / testing::kPortBandwidth + 2 * 11 * kHop);
 }
 
+TEST(EveryAlgorithm, BeginsOnceWithTheStartOfTheLinksThatItLeavesBy) {
+  fabric::Fabric inside = build("nvlink_switch", {.nodes = 1, .devices = 8, .domain = 8});
+  fabric::Fabric outside = build("fat_tree", {.nodes = 4, .devices = 8, .domain = 8, .nics = 8});
+  for (const char* algorithm : {"ring", "hierarchical"}) {
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
+          CollectiveKind::kAllToAll, CollectiveKind::kBroadcast}) {
+      SCOPED_TRACE(algorithm);
+      inside.device_link_start = outside.network_start = Seconds(0);
+      const double inside_s = time_of(algorithm, kind, devices(8), inside);
+      const double outside_s = time_of(algorithm, kind, devices(32), outside);
+      inside.device_link_start = Seconds(3e-5);
+      outside.network_start = Seconds(7e-5);
+      expect_close(time_of(algorithm, kind, devices(8), inside), inside_s + 3e-5);
+      expect_close(time_of(algorithm, kind, devices(32), outside), outside_s + 7e-5);
+    }
+  }
+}
+
 TEST(Ring, UsesAllPortsOfItsNodes) {
   // 4 nodes of 8 devices, P ports: each of P channels moves 2(n - 1)/n of S/P through one port per node.
   constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;

@@ -1,0 +1,65 @@
+#include "sim/model/launches.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace lamina::model {
+namespace {
+
+struct Extra {
+  std::string_view kernel;
+  Pass pass = Pass::kForward;
+  int launches = 0;
+};
+
+constexpr std::array kExtras = {
+    Extra{"attention_values", Pass::kForward, 1},            // heads back into the hidden dimension
+    Extra{"fused_attention", Pass::kForward, 1},             // the same
+    Extra{"attention_dropout", Pass::kForward, 1},           // generator state of the tensor group
+    Extra{"swiglu", Pass::kForward, 1},                      // halves, product
+    Extra{"rotary", Pass::kForward, 3},                      // halves of queries and of keys
+    Extra{"qkv", Pass::kInputGradient, 4},                   // three gradients and their concatenation
+    Extra{"attention_projection", Pass::kInputGradient, 1},  // hidden dimension into heads
+    Extra{"query_gradient", Pass::kInputGradient, 1},        // scale
+    Extra{"key_gradient", Pass::kInputGradient, 1},          // scale
+    Extra{"attention_residual", Pass::kInputGradient, 1},    // gradient of the bias inside
+    Extra{"mlp_residual", Pass::kInputGradient, 1},          // the same
+    Extra{"attention_norm", Pass::kInputGradient, 1},        // gradient of the residual stream
+    Extra{"mlp_norm", Pass::kInputGradient, 1},              // the same
+    Extra{"rotary", Pass::kInputGradient, 3},                // as forward
+    Extra{"swiglu", Pass::kInputGradient, 1},                // as forward
+    Extra{"attention_norm", Pass::kWeightGradient, 3},       // two stages of the sum; weight and bias accumulated
+    Extra{"mlp_norm", Pass::kWeightGradient, 3},             // the same
+    Extra{"final_norm", Pass::kWeightGradient, 3},           // the same
+};
+
+/// Logits in fp32, maximum, its all-reduce, exponents, their sum and so on
+/// (megatron/core/tensor_parallel/cross_entropy).
+constexpr int kCrossEntropyLaunches = 12;
+
+}  // namespace
+
+int launches_of(const Kernel& kernel, Pass pass, const Shape& shape, scenario::Recompute recompute) {
+  int launches = 1;
+  const bool forward = pass == Pass::kForward || pass == Pass::kRecompute;
+  for (const Extra& extra : kExtras) {
+    if (extra.kernel == kernel.name && extra.pass == (forward ? Pass::kForward : pass)) {
+      launches += extra.launches;
+    }
+  }
+  if (kernel.name == "cross_entropy") {
+    launches = forward ? kCrossEntropyLaunches : 4;
+  }
+  if (kernel.name == "qkv" && forward && shape.biases) {
+    ++launches;  // the only bias that no fused kernel adds
+  }
+  if (pass == Pass::kWeightGradient && kernel.name.find("norm") == std::string::npos) {
+    ++launches;  // accumulated into the gradient buffer
+  }
+  if (kernel.name == "attention_norm" && forward && recompute == scenario::Recompute::kFull) {
+    launches += pass == Pass::kForward ? 1 : 2;  // generator states: saved; saved, set and restored
+  }
+  return launches;
+}
+
+}  // namespace lamina::model
