@@ -85,9 +85,10 @@ Section peak_section() {
 }
 
 KeySpec collective_start() {
-  return with_default("0 s", latency("collective_start",
-                                     "Before a collective over these links moves anything: start of its kernel, "
-                                     "synchronisation of its members, filling of its pipeline."));
+  return with_default("0 s", between(0, 1,
+                                     key("collective_start", ValueKind::kSeconds,
+                                         "Before a collective over these links moves anything: start of its kernel, "
+                                         "synchronisation of its members, filling of its pipeline.")));
 }
 
 Section device_link_section() {

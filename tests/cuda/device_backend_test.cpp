@@ -125,6 +125,7 @@ TEST_P(RandomOnCuda, HoldsTheDatesOfAReplay) {
   tests::fake::state().runs_kernels = false;
   std::mt19937 random(GetParam());
   scenario::Scenario scenario = tests::random_scenario(random);
+  tests::free_hosts(scenario);  // the back end launches by itself
   tests::add_random_disturbances(random, 1.0, scenario);
   const Laid laid(scenario);
   if (!copy_as(laid.prepared->deployment)) {

@@ -104,6 +104,7 @@ class ChakraRoundTrip : public ::testing::TestWithParam<unsigned> {};
 TEST_P(ChakraRoundTrip, DoesEverythingAtTheSameTime) {
   std::mt19937 random(GetParam());
   scenario::Scenario scenario = tests::random_scenario(random);
+  tests::free_hosts(scenario);  // a trace holds what the device does
   scenario.simulation.fold = false;
   expect_the_same(scenario, scenario);
 }
@@ -111,6 +112,7 @@ TEST_P(ChakraRoundTrip, DoesEverythingAtTheSameTime) {
 TEST_P(ChakraRoundTrip, DoesEverythingAtTheSameTimeOnADisturbedCluster) {
   std::mt19937 random(GetParam());
   scenario::Scenario scenario = tests::random_scenario(random);
+  tests::free_hosts(scenario);  // a trace holds what the device does
   scenario.strategy.offload.state = false;  // computes on the host, which the delays of a trace's host count last
   scenario.simulation.fold = false;
   const scenario::Scenario undisturbed = scenario;
@@ -125,6 +127,7 @@ TEST(ChakraFolding, FoldedAndWholeReplaysOfATraceAgree) {
   std::mt19937 random(7);
   for (int i = 0; i < 10; ++i) {
     scenario::Scenario scenario = tests::random_scenario(random);
+    tests::free_hosts(scenario);
     scenario.simulation.fold = false;
     const auto prepared = pipeline::prepare(scenario, pipeline::builtin_catalogs());
     ASSERT_TRUE(prepared.has_value());

@@ -11,6 +11,9 @@ namespace lamina::tests {
 /// slow enough that communication matters. Parallel sizes are 1; callers change what they test.
 [[nodiscard]] scenario::Scenario small_scenario();
 
+/// Launches cost the hosts nothing.
+void free_hosts(scenario::Scenario& scenario);
+
 /// The schedule with the defaults of its parameters.
 [[nodiscard]] scenario::PluginChoice choose_schedule(const std::string& name);
 

@@ -86,11 +86,13 @@ class Fit {
       const catalog::Catalog<model::CostModel>::Entry& model)
       : shapes_(shapes), accelerator_(accelerator), type_(type), model_(model) {
     for (const catalog::ParameterSpec& spec : model.info.parameters) {
-      for (std::size_t i = 0; i < kParameters; ++i) {
-        if (spec.name == kNames[i]) {
-          defaults_[i] = i == kLaunch ? units::parse_seconds(spec.default_value).value().value()
-                                      : units::parse_number(spec.default_value).value();
-        }
+      const bool is_time = spec.kind == catalog::ParameterKind::kSeconds;
+      const double value = is_time ? units::parse_seconds(spec.default_value).value().value()
+                                   : units::parse_number(spec.default_value).value();
+      fixed_.set_number(spec.name, value);
+      const auto* const fitted = std::find(kNames.begin(), kNames.end(), spec.name);
+      if (fitted != kNames.end()) {
+        defaults_.at(static_cast<std::size_t>(fitted - kNames.begin())) = value;
       }
     }
     values_ = defaults_;
@@ -121,6 +123,7 @@ class Fit {
   DataType type_;
   const catalog::Catalog<model::CostModel>::Entry& model_;
   double least_time_ = 0;
+  catalog::Parameters fixed_;  ///< the model's defaults; the fitted ones are overwritten
   Values defaults_{};
   Values values_{};
   std::array<bool, kParameters> free_ = {true, true, true};
@@ -128,7 +131,7 @@ class Fit {
 };
 
 std::vector<double> Fit::times(const Values& values) const {
-  catalog::Parameters parameters;
+  catalog::Parameters parameters = fixed_;
   for (std::size_t i = 0; i < kParameters; ++i) {
     parameters.set_number(kNames[i], values[i]);
   }

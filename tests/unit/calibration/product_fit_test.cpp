@@ -21,6 +21,7 @@ std::string made_table(double matrix, double memory, double launch) {
   const auto* roofline = models.find("roofline");
   catalog::Parameters parameters;
   parameters.set_number("matrix_efficiency", matrix);
+  parameters.set_number("tile_depth", 128);
   parameters.set_number("memory_efficiency", memory);
   parameters.set_number("launch_floor", launch);
   scenario::Accelerator h100;

@@ -146,12 +146,14 @@ TEST(CostModels, NameTheAcceleratorAndItsTypesWhenThePeakIsMissing) {
   }
 }
 
-TEST(CostModels, AreIdealAndRooflineWithTheDefaultsOfTheDocumentation) {
+TEST(CostModels, HaveTheDefaultsOfTheDocumentation) {
   const catalog::Catalog<CostModel> models = cost_models();
-  ASSERT_EQ(models.entries().size(), 2U);
-  EXPECT_EQ(models.entries()[0].info.name, "ideal");
-  EXPECT_EQ(models.entries()[1].info.name, "roofline");
-  EXPECT_EQ(models.entries()[1].info.parameters.at(0).default_value, "5 us");
+  ASSERT_EQ(models.entries().size(), 3U);
+  EXPECT_EQ(models.entries()[0].info.name, "calibrated");
+  EXPECT_EQ(models.entries()[0].info.parameters.at(1).default_value, "43 us");
+  EXPECT_EQ(models.entries()[1].info.name, "ideal");
+  EXPECT_EQ(models.entries()[2].info.name, "roofline");
+  EXPECT_EQ(models.entries()[2].info.parameters.at(0).default_value, "5 us");
 }
 
 }  // namespace

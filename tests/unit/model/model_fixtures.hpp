@@ -86,12 +86,15 @@ inline scenario::PluginChoice ideal(double fraction_of_peak = 1.0) {
   return choice;
 }
 
-/// The declared defaults: 5 us, 0.85, 0.8.
+/// The declared defaults: 5 us, 0.85, 128, 0.8, and a host that is never in the way.
 inline scenario::PluginChoice roofline() {
   scenario::PluginChoice choice;
   choice.name = "roofline";
   choice.parameters.set_number("launch_floor", 5e-6);
+  choice.parameters.set_number("launch_interval", 0);
+  choice.parameters.set_number("backward_launch_interval", 0);
   choice.parameters.set_number("matrix_efficiency", 0.85);
+  choice.parameters.set_number("tile_depth", 128);
   choice.parameters.set_number("memory_efficiency", 0.8);
   return choice;
 }

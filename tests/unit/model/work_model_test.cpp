@@ -187,7 +187,7 @@ TEST(WorkModel, SuggestsTheNearestCostModel) {
     FAIL();
   } catch (const error::ScenarioError& fault) {
     EXPECT_EQ(fault.fault().nearest, "roofline");
-    EXPECT_EQ(fault.fault().allowed, "ideal, roofline");
+    EXPECT_EQ(fault.fault().allowed, "calibrated, ideal, roofline");
   }
 }
 

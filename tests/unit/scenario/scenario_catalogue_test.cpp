@@ -182,9 +182,9 @@ TEST(Catalogue, EveryEntryLoadsAndHasASummaryAndASource) {
     }
   }
   EXPECT_EQ(seen["model"], 16);
-  EXPECT_EQ(seen["accelerator"], 8);
-  EXPECT_EQ(seen["node"], 10);
-  EXPECT_EQ(seen["device_link"], 8);
+  EXPECT_GE(seen["accelerator"], 14);
+  EXPECT_GE(seen["node"], 13);
+  EXPECT_GE(seen["device_link"], 10);
   EXPECT_EQ(seen["host_path"], 7);
   EXPECT_GE(seen["network"], 10);
   EXPECT_TRUE(std::is_sorted(entries.begin(), entries.end(), [](const CatalogueEntry& a, const CatalogueEntry& b) {

@@ -38,6 +38,12 @@ inline Plugins test_plugins() {
   plugins.cost_models = {
       {"ideal", "F", "", {{"fraction_of_peak", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."}}},
       {"roofline", "G", "", {}},
+      {"calibrated",
+       "K",
+       "",
+       {{"matrix_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
+        {"tile_depth", ParameterKind::kNumber, "1", {}, 0, 1000, "Elements."},
+        {"memory_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of the bandwidth."}}},
       {"strict", "H", "", {{"needed", ParameterKind::kInteger, "", {}, 0, 9, "No default."}}}};
   plugins.collectives = {{"ring", "I", "", {}}, {"hierarchical", "J", "", {}}};
   return plugins;
