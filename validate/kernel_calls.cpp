@@ -91,7 +91,7 @@ class Lists {
       case Phase::kUpdate: {
         const bool sharded = strategy_.sharding.level != scenario::ShardingLevel::kNone;
         const double shards = sharded ? strategy_.data_parallel : 1;
-        result.push_back({model::optimizer_kernel(of.parameters / shards, strategy_.precision), Pass::kForward, true});
+        result.push_back({model::optimizer_kernel(of.parameters / shards, strategy_), Pass::kForward, true});
         break;
       }
       case Phase::kForward:

@@ -110,6 +110,7 @@ void RoleLowering::wait_for_inputs(const Task& task) {
                     "forward",
                     rank_, task.stage, task.micro_batch));
   }
+  host_waits_ = strategy_.synchronous_batches && !gradients;
   if (source < 0) {
     return;
   }
@@ -118,7 +119,7 @@ void RoleLowering::wait_for_inputs(const Task& task) {
     builder_.hold_compute_for(received);
     // Megatron-LM synchronises the device behind each batch of messages (megatron/core/pipeline_parallel,
     // batch_p2p_sync).
-    host_waits_ = strategy_.point_to_point == scenario::PointToPoint::kFusedRendezvous;
+    host_waits_ = host_waits_ || strategy_.point_to_point == scenario::PointToPoint::kFusedRendezvous;
     return;
   }
   if (done_.find(source, task.micro_batch, gradients) == kNoOperation) {

@@ -2,6 +2,15 @@
 #include "sim/model/kernels.hpp"
 
 namespace lamina::model {
+namespace {
+
+/// Bytes per logit that Megatron-LM's vocabulary-parallel cross entropy moves beside reading the logits and writing the
+/// fp32 softmax (megatron/core/tensor_parallel/cross_entropy.py). Forward: maximum (a read), difference, exponents and
+/// quotient in place, each read and written, their sum (a read). Backward: scaled by the loss' gradient in place.
+constexpr double kLossPassesForward = (1 + 2 + 2 + 1 + 2) * kLossBytes;
+constexpr double kLossPassesBackward = 2 * kLossBytes;
+
+}  // namespace
 
 BlockKernels embedding_kernels(const Shape& shape) {
   const double hidden = static_cast<double>(shape.hidden);
@@ -22,6 +31,10 @@ BlockKernels embedding_kernels(const Shape& shape) {
   }
   weight_gradient.push_back(
       memory_bound("embedding_lookup", (shape.activation_bytes + 2 * shape.weight_gradient_bytes) * output));
+  if (!shape.fused_gradients) {
+    const double parameters = static_cast<double>(shape.vocabulary) * hidden;
+    weight_gradient.push_back(gradient_accumulation(parameters, shape));
+  }
   return block;
 }
 
@@ -36,9 +49,14 @@ BlockKernels head_kernels(const Shape& shape) {
   forward.push_back(memory_bound("final_norm", 2 * resident));
   add_forward(block, logits, shape);
   forward.push_back(memory_bound("cross_entropy", loss_traffic));
-  block.of(Pass::kInputGradient).push_back(memory_bound("cross_entropy", loss_traffic));
+  std::vector<Kernel>& input_gradient = block.of(Pass::kInputGradient);
+  if (!shape.fused_loss) {
+    forward.push_back(memory_bound("cross_entropy_passes", kLossPassesForward * scores));
+    input_gradient.push_back(memory_bound("cross_entropy_passes", kLossPassesBackward * scores));
+  }
+  input_gradient.push_back(memory_bound("cross_entropy", loss_traffic));
   add_backward(block, logits, shape);
-  block.of(Pass::kInputGradient).push_back(memory_bound("final_norm", 3 * resident));
+  input_gradient.push_back(memory_bound("final_norm", 3 * resident));
   block.of(Pass::kWeightGradient).push_back(memory_bound("final_norm", 2 * resident));
   return block;
 }

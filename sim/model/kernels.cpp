@@ -44,9 +44,14 @@ Kernel input_gradient_product(const ParameterProduct& product, const Shape& shap
 
 Kernel weight_gradient_product(const ParameterProduct& product, const Shape& shape) {
   const auto& [name, m, n, k, type] = product;
-  return matrix_product(product, k, n, m,
-                        operand_bytes(product, shape) * (elements(m, k) + elements(m, n)) +
-                            2 * shape.weight_gradient_bytes * elements(k, n));
+  const double result_bytes = shape.fused_gradients ? 2 * shape.weight_gradient_bytes : shape.activation_bytes;
+  return matrix_product(
+      product, k, n, m,
+      operand_bytes(product, shape) * (elements(m, k) + elements(m, n)) + result_bytes * elements(k, n));
+}
+
+Kernel gradient_accumulation(double parameters, const Shape& shape) {
+  return memory_bound("gradient_accumulation", (2 * shape.weight_gradient_bytes + shape.activation_bytes) * parameters);
 }
 
 void add_forward(BlockKernels& block, const ParameterProduct& product, const Shape& shape) {
@@ -55,7 +60,11 @@ void add_forward(BlockKernels& block, const ParameterProduct& product, const Sha
 
 void add_backward(BlockKernels& block, const ParameterProduct& product, const Shape& shape) {
   block.of(Pass::kInputGradient).push_back(input_gradient_product(product, shape));
-  block.of(Pass::kWeightGradient).push_back(weight_gradient_product(product, shape));
+  std::vector<Kernel>& weight_gradient = block.of(Pass::kWeightGradient);
+  weight_gradient.push_back(weight_gradient_product(product, shape));
+  if (!shape.fused_gradients) {
+    weight_gradient.push_back(gradient_accumulation(elements(product.k, product.n), shape));
+  }
 }
 
 Kernel memory_bound(std::string name, double bytes) {
@@ -70,9 +79,20 @@ std::optional<scenario::DataType> wide_type(const Shape& shape) {
   return shape.narrow ? std::optional(scenario::DataType::kBf16) : std::nullopt;
 }
 
-Kernel optimizer_kernel(double parameters, const scenario::Precision& precision) {
-  const double per_parameter = 2 * precision.state_bytes_per_parameter + scenario::bytes_of(precision.gradients) +
-                               scenario::bytes_of(precision.weights);
+Kernel optimizer_kernel(double parameters, const scenario::Strategy& strategy) {
+  const scenario::Precision& precision = strategy.precision;
+  const double gradient = scenario::bytes_of(precision.gradients);
+  double per_parameter = 2 * precision.state_bytes_per_parameter + gradient + scenario::bytes_of(precision.weights);
+  if (!strategy.fused_optimizer) {
+    constexpr double kSingle = 4;  // bytes of fp32
+    const double cast = gradient < kSingle ? gradient + kSingle : 0;
+    const double unscaling = precision.compute == scenario::DataType::kFp16 ? 2 * kSingle : 0;
+    const double norm_and_clipping = 3 * kSingle;
+    const double zeroing = gradient;
+    per_parameter += cast + unscaling + norm_and_clipping + zeroing;
+    per_parameter += kSingle - gradient;  // Adam reads the cast gradient
+    per_parameter += kSingle;             // master weights, read again to be cast
+  }
   return memory_bound("optimizer", parameters * per_parameter);
 }
 

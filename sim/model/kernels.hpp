@@ -29,10 +29,13 @@ struct ParameterProduct {
 };
 
 /// The three products of a weight matrix, each 2 m n k FLOPs: forward, dx = dy W^T, and dW += x^T dy, which reads and
-/// writes the gradient buffer.
+/// writes the gradient buffer (or dW = x^T dy in the compute type, unless gradients are accumulated in the product).
 [[nodiscard]] Kernel forward_product(const ParameterProduct& product, const Shape& shape);
 [[nodiscard]] Kernel input_gradient_product(const ParameterProduct& product, const Shape& shape);
 [[nodiscard]] Kernel weight_gradient_product(const ParameterProduct& product, const Shape& shape);
+
+/// dW of `parameters` added to the gradient buffer by a kernel of its own.
+[[nodiscard]] Kernel gradient_accumulation(double parameters, const Shape& shape);
 
 /// Adds the three products to their passes of `block`.
 void add_forward(BlockKernels& block, const ParameterProduct& product, const Shape& shape);
@@ -52,7 +55,9 @@ void add_backward(BlockKernels& block, const ParameterProduct& product, const Sh
 [[nodiscard]] BlockKernels embedding_kernels(const Shape& shape);
 [[nodiscard]] BlockKernels head_kernels(const Shape& shape);
 
-/// Adam on `parameters`: optimizer state read and written, gradient read, weight written.
-[[nodiscard]] Kernel optimizer_kernel(double parameters, const scenario::Precision& precision);
+/// Adam on `parameters`: optimizer state read and written, gradient read, weight written; unless fused, the passes of
+/// Megatron-LM's Float16OptimizerWithFloat16Params (megatron/core/optimizer) as well: gradients cast to fp32, unscaled
+/// under fp16, their norm, clipping, the buffer zeroed, master weights read for the copy to the model's.
+[[nodiscard]] Kernel optimizer_kernel(double parameters, const scenario::Strategy& strategy);
 
 }  // namespace lamina::model

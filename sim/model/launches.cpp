@@ -33,9 +33,9 @@ constexpr std::array kExtras = {
     Extra{"final_norm", Pass::kWeightGradient, 3},           // the same
 };
 
-/// Logits in fp32, maximum, its all-reduce, exponents, their sum and so on
-/// (megatron/core/tensor_parallel/cross_entropy).
-constexpr int kCrossEntropyLaunches = 12;
+/// Maximum, its all-reduce, exponents, their sum and so on (megatron/core/tensor_parallel/cross_entropy.py).
+constexpr int kCrossEntropyPassesForward = 11;
+constexpr int kCrossEntropyPassesBackward = 3;
 
 }  // namespace
 
@@ -47,14 +47,15 @@ int launches_of(const Kernel& kernel, Pass pass, const Shape& shape, scenario::R
       launches += extra.launches;
     }
   }
-  if (kernel.name == "cross_entropy") {
-    launches = forward ? kCrossEntropyLaunches : 4;
+  if (kernel.name == "cross_entropy_passes") {
+    launches = forward ? kCrossEntropyPassesForward : kCrossEntropyPassesBackward;
   }
   if (kernel.name == "qkv" && forward && shape.biases) {
     ++launches;  // the only bias that no fused kernel adds
   }
-  if (pass == Pass::kWeightGradient && kernel.name.find("norm") == std::string::npos) {
-    ++launches;  // accumulated into the gradient buffer
+  const bool is_bias = kernel.name.ends_with("_bias");
+  if (pass == Pass::kWeightGradient && (is_bias || (kernel.name == "embedding_lookup" && shape.fused_gradients))) {
+    ++launches;  // accumulated into the gradient buffer; products do it themselves or have a kernel for it
   }
   if (kernel.name == "attention_norm" && forward && recompute == scenario::Recompute::kFull) {
     launches += pass == Pass::kForward ? 1 : 2;  // generator states: saved; saved, set and restored

@@ -33,6 +33,8 @@ struct Shape {
   bool tied = false;                 ///< the head uses the embedding's matrix
   bool scores = true;                ///< QK^T, softmax and PV are computed (and counted)
   bool fused = false;                ///< scores never reach device memory
+  bool fused_gradients = true;       ///< products of weight gradients add to the gradient buffer
+  bool fused_loss = true;            ///< one kernel each way
   double score_share = 1;            ///< of the s x s square that is computed: 0.5 when causal_half
   double operand_bytes = 2;          ///< element read by a matrix product
   double activation_bytes = 2;       ///< element stored, sent, or written: 2 for fp8 as well

@@ -67,12 +67,13 @@ BlockCost cost_of(BlockKernels block, const Shape& shape, const Pricing& pricing
   return cost;
 }
 
-void set_storage(LayerCost& layer, double parameters, const scenario::Precision& precision, const Pricing& pricing) {
+void set_storage(LayerCost& layer, double parameters, const scenario::Strategy& strategy, const Pricing& pricing) {
+  const scenario::Precision& precision = strategy.precision;
   layer.parameters = parameters;
   layer.weight_bytes = Bytes(parameters * scenario::bytes_of(precision.weights));
   layer.gradient_bytes = Bytes(parameters * scenario::bytes_of(precision.gradients));
   layer.state_bytes = Bytes(parameters * precision.state_bytes_per_parameter);
-  layer.update = pricing.of(optimizer_kernel(parameters, precision));
+  layer.update = pricing.of(optimizer_kernel(parameters, strategy));
 }
 
 Bytes layer_checkpoint(const Shape& shape, scenario::Recompute recompute) {
@@ -93,7 +94,7 @@ LayerCost transformer_layer(const Shape& shape, const scenario::Strategy& strate
   layer.name = "layer";
   layer.blocks.push_back(cost_of(attention_kernels(shape, strategy.recompute), shape, pricing));
   layer.blocks.push_back(cost_of(mlp_kernels(shape, strategy.recompute), shape, pricing));
-  set_storage(layer, parameters, strategy.precision, pricing);
+  set_storage(layer, parameters, strategy, pricing);
   layer.checkpoint = layer_checkpoint(shape, strategy.recompute);
   layer.working_set = total(layer_activations(shape));
   layer.weight_gradient_operands = total(layer_weight_gradient_operands(shape));
@@ -111,7 +112,7 @@ LayerCost end_layer(BlockKernels block, const EndMemory& memory, const Shape& sh
   LayerCost layer;
   layer.name = block.name;
   layer.blocks.push_back(cost_of(std::move(block), shape, pricing));
-  set_storage(layer, parameters, strategy.precision, pricing);
+  set_storage(layer, parameters, strategy, pricing);
   layer.checkpoint = memory.activations;
   layer.working_set = layer.checkpoint;
   layer.weight_gradient_operands = memory.weight_gradient_operands;

@@ -263,6 +263,10 @@ Strategy read_strategy(const Context& context, const Tree& value, const Model& m
   strategy.overlap = read_overlap(context, reader.value("overlap"), parent, reader.path("overlap"));
   strategy.recompute = value_of(kRecomputes, reader.text("recompute"));
   strategy.fused_attention = reader.boolean("fused_attention");
+  strategy.fused_gradient_accumulation = reader.boolean("fused_gradient_accumulation");
+  strategy.fused_cross_entropy = reader.boolean("fused_cross_entropy");
+  strategy.fused_optimizer = reader.boolean("fused_optimizer");
+  strategy.synchronous_batches = reader.boolean("synchronous_batches");
   strategy.precision =
       read_precision(context, reader.value("precision"), parent, reader.path("precision"), cluster.node.accelerator);
   strategy.offload = read_offload(context, reader.value("offload"), parent, reader.path("offload"));

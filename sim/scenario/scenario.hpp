@@ -200,6 +200,10 @@ struct Strategy {
                                         Dimension::kPipeline};  ///< innermost first
   /// Attention in one kernel that never writes the scores to device memory (FlashAttention, arXiv 2205.14135).
   bool fused_attention = false;
+  bool fused_gradient_accumulation = true;  ///< products add to the gradient buffer (Megatron-LM's option of the name)
+  bool fused_cross_entropy = true;          ///< one kernel each way instead of a pass for each elementary operation
+  bool fused_optimizer = true;              ///< norm, clipping and casts of gradients cost no pass of their own
+  bool synchronous_batches = false;         ///< the host waits for the device at each forward of a stage
   bool sliced_sends = true;  ///< tensor ranks send 1/t each; gathered over the tensor group unless sequence parallel
 
   [[nodiscard]] int ranks() const { return data_parallel * pipeline_parallel * tensor_parallel; }

@@ -65,6 +65,18 @@ std::vector<KeySpec> execution_keys() {
                                       "attention core, or all but the layer's input."))),
       flag("false", "fused_attention",
            "Attention in one kernel that never writes the scores to memory (FlashAttention)."),
+      flag("true", "fused_gradient_accumulation",
+           "The product of a weight gradient adds to the gradient buffer itself; otherwise it writes a gradient of "
+           "the compute type and a kernel of its own adds that (Megatron-LM's --no-gradient-accumulation-fusion)."),
+      flag("true", "fused_cross_entropy",
+           "One kernel each way for the loss; otherwise a pass over the logits in fp32 for each elementary "
+           "operation, as in Megatron-LM's vocabulary-parallel cross entropy."),
+      flag("true", "fused_optimizer",
+           "One pass over gradients, state and weights; otherwise cast, unscaling (fp16), norm, clipping, zeroing "
+           "and the copy of master weights are passes of their own, as in Megatron-LM's mixed-precision optimizer."),
+      flag("false", "synchronous_batches",
+           "The host waits for its device at each forward of a stage, as when the sizes of a batch are broadcast "
+           "and read (Megatron-LM's broadcast_data)."),
       with_default_text("see below", to("precision", key("precision", ValueKind::kSection, "Data types."))),
       with_default_text("nothing", to("offload", key("offload", ValueKind::kSection, "What lives in host memory."))),
       with_default("after_global_norm",

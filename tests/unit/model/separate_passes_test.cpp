@@ -1,0 +1,114 @@
+// Kernels of frameworks that do not fuse: bytes and launches from what Megatron-LM's source reads and writes.
+#include <gtest/gtest.h>
+
+#include "sim/graph/operation_graph.hpp"
+#include "sim/pipeline/simulate.hpp"
+#include "tests/support/random_scenario.hpp"
+#include "tests/unit/model/model_fixtures.hpp"
+
+namespace lamina::model {
+namespace {
+
+constexpr double kTokens = 2048;
+constexpr double kVocabulary = 51200;
+constexpr double kHidden = 1024;
+
+scenario::Scenario scenario_of_fp16() {
+  scenario::Scenario scenario = scenario_of(gpt(24, 1024, 16), 1, 1, false, scenario::Recompute::kFull);
+  scenario.strategy.precision.compute = scenario::DataType::kFp16;
+  return scenario;
+}
+
+double bytes_of(const LayerCost& layer, Pass pass) {
+  double sum = 0;
+  for (const BlockCost& block : layer.blocks) {
+    sum += block.pass(pass).bytes.value();
+  }
+  return sum;
+}
+
+int launches_of(const LayerCost& layer, Pass pass) {
+  int sum = 0;
+  for (const BlockCost& block : layer.blocks) {
+    for (const Kernel& kernel : block.pass(pass).kernels) {
+      sum += kernel.launches;
+    }
+  }
+  return sum;
+}
+
+// Per logit of 2 bytes, softmax of 4. Forward: cast (2 + 4), maximum 4, difference 8, exponents 8, sum 4, quotient 8.
+// Backward: scaled in place 8, cast (4 + 2).
+TEST(SeparatePasses, CrossEntropyMovesWhatItsElementaryOperationsReadAndWrite) {
+  scenario::Scenario scenario = scenario_of_fp16();
+  const WorkModel fused = work_of(scenario);
+  scenario.strategy.fused_cross_entropy = false;
+  const WorkModel separate = work_of(scenario);
+  const double logits = kTokens * kVocabulary;
+  EXPECT_DOUBLE_EQ(bytes_of(separate.head, Pass::kForward) - bytes_of(fused.head, Pass::kForward), (38 - 6) * logits);
+  EXPECT_DOUBLE_EQ(bytes_of(separate.head, Pass::kInputGradient) - bytes_of(fused.head, Pass::kInputGradient),
+                   (14 - 6) * logits);
+}
+
+// Gradients of 2 bytes: the products write them once instead of reading and writing the buffer; the kernel after them
+// reads both and writes the buffer.
+TEST(SeparatePasses, AccumulationReadsBothGradientsAndWritesOne) {
+  scenario::Scenario scenario = scenario_of_fp16();
+  const WorkModel fused = work_of(scenario);
+  scenario.strategy.fused_gradient_accumulation = false;
+  const WorkModel separate = work_of(scenario);
+  const double layer = 12 * kHidden * kHidden;
+  EXPECT_DOUBLE_EQ(bytes_of(separate.layer, Pass::kWeightGradient) - bytes_of(fused.layer, Pass::kWeightGradient),
+                   (2 + 6 - 4) * layer);
+  EXPECT_DOUBLE_EQ(
+      bytes_of(separate.embedding, Pass::kWeightGradient) - bytes_of(fused.embedding, Pass::kWeightGradient),
+      6 * kVocabulary * kHidden);
+  EXPECT_EQ(bytes_of(separate.layer, Pass::kInputGradient), bytes_of(fused.layer, Pass::kInputGradient));
+}
+
+// fp16 weights and gradients, Adam in fp32: 28 bytes in one pass (12 of state read and written, gradient, weight); else
+// cast 2 + 4, unscaling 8, norm 4, clipping 8, Adam 24 + 4, copy 4 + 2, zeroing 2.
+TEST(SeparatePasses, TheOptimizerOfMegatronTakes62BytesAParameterInFp16And54InBf16) {
+  scenario::Strategy strategy = scenario_of_fp16().strategy;
+  strategy.precision.weights = strategy.precision.gradients = scenario::DataType::kFp16;
+  EXPECT_DOUBLE_EQ(optimizer_kernel(1, strategy).bytes.value(), 28);
+  strategy.fused_optimizer = false;
+  EXPECT_DOUBLE_EQ(optimizer_kernel(1, strategy).bytes.value(), 62);
+  strategy.precision.compute = strategy.precision.weights = strategy.precision.gradients = scenario::DataType::kBf16;
+  EXPECT_DOUBLE_EQ(optimizer_kernel(1, strategy).bytes.value(), 54);
+  strategy.precision.gradients = scenario::DataType::kFp32;  // nothing to cast; zeroing of 4
+  EXPECT_DOUBLE_EQ(optimizer_kernel(1, strategy).bytes.value(), 50);
+}
+
+// Counted in megatron/model/transformer.py and for its backward in PyTorch's autograd (docs/model.md, section 2).
+TEST(SeparatePasses, ALayerOfMegatronIs17And18And50Launches) {
+  scenario::Scenario scenario = scenario_of_fp16();
+  scenario.strategy.fused_gradient_accumulation = false;
+  const WorkModel work = work_of(scenario);
+  EXPECT_EQ(launches_of(work.layer, Pass::kForward), 17);
+  EXPECT_EQ(launches_of(work.layer, Pass::kRecompute), 18);
+  EXPECT_EQ(launches_of(work.layer, Pass::kInputGradient) + launches_of(work.layer, Pass::kWeightGradient), 50);
+}
+
+TEST(SeparatePasses, SynchronousBatchesHoldTheHostAtEachForwardOfAStage) {
+  scenario::Scenario scenario = tests::small_scenario();
+  const auto waits = [&] {
+    const auto result = pipeline::simulate(scenario, pipeline::builtin_catalogs());
+    int count = 0;
+    for (const graph::Program& program : result->prepared.graph.programs) {
+      for (const graph::Operation& operation : program.operations) {
+        if (operation.host_waits) {
+          EXPECT_EQ(operation.phase, graph::Phase::kForward);
+          ++count;
+        }
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(waits(), 0);
+  scenario.strategy.synchronous_batches = true;
+  EXPECT_EQ(waits(), scenario.strategy.micro_batches * scenario.strategy.pipeline_parallel);
+}
+
+}  // namespace
+}  // namespace lamina::model
