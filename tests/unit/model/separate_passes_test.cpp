@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/graph/operation_graph.hpp"
+#include "sim/model/kernels.hpp"
 #include "sim/pipeline/simulate.hpp"
 #include "tests/support/random_scenario.hpp"
 #include "tests/unit/model/model_fixtures.hpp"
