@@ -15,6 +15,9 @@
 namespace lamina::score {
 namespace {
 
+/// Of the step, that a family must have to be fitted: a factor of thousands on next to nothing explains no error.
+constexpr double kLeastShare = 0.01;
+
 using TimeOf = std::function<double(const StepError&)>;
 
 double mean_error(const std::vector<StepError>& rows, const TimeOf& time_of, double factor) {
@@ -125,7 +128,8 @@ std::vector<FamilyFit> fit_families(const std::vector<StepError>& rows) {
     return fits;
   }
   const auto add = [&](std::optional<Family> family, const TimeOf& time_of) {
-    if (auto found = fit(rows, time_of)) {
+    auto found = fit(rows, time_of);
+    if (found && found->share >= kLeastShare) {
       found->family = family;
       fits.push_back(*found);
     }

@@ -24,7 +24,8 @@ struct StepError {
 };
 
 /// The factor that minimises sum |p_i + (f - 1) t_i - m_i| / m_i over f >= 0: the median of 1 + (m_i - p_i) / t_i with
-/// weights t_i / m_i. Families without time have none.
+/// weights t_i / m_i. Families with less than 1 % of
+/// the predicted steps have none.
 /// @return by the error that is left, least first
 [[nodiscard]] std::vector<FamilyFit> fit_families(const std::vector<StepError>& rows);
 

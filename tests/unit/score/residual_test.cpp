@@ -57,6 +57,15 @@ TEST(FamilyFit, NoOtherFactorIsBetter) {
   }
 }
 
+TEST(FamilyFit, AFamilyOfLessThanAHundredthOfTheStepHasNoFactor) {
+  const auto has_tensor = [](double tensor) {
+    const auto fits = fit_families({row(2, 1, tensor)});
+    return std::any_of(fits.begin(), fits.end(), [](const FamilyFit& fit) { return fit.family == Family::kTensor; });
+  };
+  EXPECT_FALSE(has_tensor(0.009));
+  EXPECT_TRUE(has_tensor(0.011));
+}
+
 TEST(FamilyFit, FactorsAreNotNegative) {
   const auto fits = fit_families({row(0.5, 1, 0.1)});  // even without communication it is too slow
   const auto tensor =
