@@ -70,6 +70,8 @@ void SqliteFile::prepare() {
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  // Cells that a damaged page puts outside of itself would be read from whatever lies behind it in memory.
+  sqlite3_exec(handle_, "pragma cell_size_check = on", nullptr, nullptr, nullptr);
   sqlite3_progress_handler(handle_, kWorkPiece, &SqliteFile::count_work, this);
   try {
     sqlite3_stmt* const statement = prepared(*this, "select name from sqlite_master where type = 'table'");
