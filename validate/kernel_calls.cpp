@@ -91,7 +91,9 @@ class Lists {
       case Phase::kUpdate: {
         const bool sharded = strategy_.sharding.level != scenario::ShardingLevel::kNone;
         const double shards = sharded ? strategy_.data_parallel : 1;
-        result.push_back({model::optimizer_kernel(of.parameters / shards, strategy_), Pass::kForward, true});
+        for (const model::Kernel& kernel : model::optimizer_kernels(of.parameters / shards, strategy_)) {
+          result.push_back({kernel, Pass::kForward, result.empty()});  // the first is Adam
+        }
         break;
       }
       case Phase::kForward:

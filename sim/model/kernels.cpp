@@ -79,21 +79,23 @@ std::optional<scenario::DataType> wide_type(const Shape& shape) {
   return shape.narrow ? std::optional(scenario::DataType::kBf16) : std::nullopt;
 }
 
-Kernel optimizer_kernel(double parameters, const scenario::Strategy& strategy) {
+std::vector<Kernel> optimizer_kernels(double parameters, const scenario::Strategy& strategy) {
   const scenario::Precision& precision = strategy.precision;
   const double gradient = scenario::bytes_of(precision.gradients);
-  double per_parameter = 2 * precision.state_bytes_per_parameter + gradient + scenario::bytes_of(precision.weights);
+  const double adam = 2 * precision.state_bytes_per_parameter + gradient + scenario::bytes_of(precision.weights);
+  std::vector<Kernel> kernels = {memory_bound("optimizer", parameters * adam)};
   if (!strategy.fused_optimizer) {
     constexpr double kSingle = 4;  // bytes of fp32
     const double cast = gradient < kSingle ? gradient + kSingle : 0;
     const double unscaling = precision.compute == scenario::DataType::kFp16 ? 2 * kSingle : 0;
     const double norm_and_clipping = 3 * kSingle;
     const double zeroing = gradient;
-    per_parameter += cast + unscaling + norm_and_clipping + zeroing;
-    per_parameter += kSingle - gradient;  // Adam reads the cast gradient
-    per_parameter += kSingle;             // master weights, read again to be cast
+    const double adam_reads_cast = kSingle - gradient;
+    const double master_weights = kSingle;
+    const double passes = cast + unscaling + norm_and_clipping + zeroing + adam_reads_cast + master_weights;
+    kernels.push_back(memory_bound("optimizer_passes", parameters * passes));
   }
-  return memory_bound("optimizer", parameters * per_parameter);
+  return kernels;
 }
 
 }  // namespace lamina::model

@@ -55,9 +55,9 @@ void add_backward(BlockKernels& block, const ParameterProduct& product, const Sh
 [[nodiscard]] BlockKernels embedding_kernels(const Shape& shape);
 [[nodiscard]] BlockKernels head_kernels(const Shape& shape);
 
-/// Adam on `parameters`: optimizer state read and written, gradient read, weight written; unless fused, the passes of
-/// Megatron-LM's Float16OptimizerWithFloat16Params (megatron/core/optimizer) as well: gradients cast to fp32, unscaled
-/// under fp16, their norm, clipping, the buffer zeroed, master weights read for the copy to the model's.
-[[nodiscard]] Kernel optimizer_kernel(double parameters, const scenario::Strategy& strategy);
+/// Adam on `parameters`: optimizer state read and written, gradient read, weight written; unless fused, a second kernel
+/// for the other passes of Megatron-LM's Float16OptimizerWithFloat16Params (megatron/core/optimizer): gradients cast to
+/// fp32, unscaled under fp16, their norm, clipping, the buffer zeroed, master weights read for the copy to the model's.
+[[nodiscard]] std::vector<Kernel> optimizer_kernels(double parameters, const scenario::Strategy& strategy);
 
 }  // namespace lamina::model

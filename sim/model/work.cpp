@@ -73,7 +73,9 @@ void set_storage(LayerCost& layer, double parameters, const scenario::Strategy& 
   layer.weight_bytes = Bytes(parameters * scenario::bytes_of(precision.weights));
   layer.gradient_bytes = Bytes(parameters * scenario::bytes_of(precision.gradients));
   layer.state_bytes = Bytes(parameters * precision.state_bytes_per_parameter);
-  layer.update = pricing.of(optimizer_kernel(parameters, strategy));
+  for (const Kernel& kernel : optimizer_kernels(parameters, strategy)) {
+    layer.update += pricing.of(kernel);
+  }
 }
 
 Bytes layer_checkpoint(const Shape& shape, scenario::Recompute recompute) {
