@@ -54,7 +54,7 @@ std::vector<scenario::Override> parse_overrides(const std::vector<std::string>& 
       throw UsageError(
           fmt::format("{} takes key=value, for example strategy.micro_batches=64; got \"{}\"", option, argument));
     }
-    result.push_back({argument.substr(0, equals), argument.substr(equals + 1)});
+    result.push_back({argument.substr(0, equals), argument.substr(equals + 1), option});
   }
   return result;
 }

@@ -22,6 +22,7 @@ struct Plugins {
 struct Override {
   std::string key;
   std::string value;
+  std::string option = "--set";  ///< under which it was given, for messages
 };
 
 /// One named thing of the YAML catalogues (scenarios/models, scenarios/hardware).

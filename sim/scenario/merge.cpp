@@ -190,7 +190,8 @@ void set_at(const Schema& schema, Tree& root, const std::vector<std::string>& pa
 }  // namespace
 
 Tree value_of(const Override& change) {
-  const std::string source = fmt::format("--set {}={}", change.key.substr(0, 200), change.value.substr(0, 200));
+  const std::string source =
+      fmt::format("{} {}={}", change.option, change.key.substr(0, 200), change.value.substr(0, 200));
   const Position position{std::make_shared<const std::string>(source), 0, 0};
   if (change.value.size() > kLargestFile) {
     fail(position.location(), change.key,

@@ -14,7 +14,7 @@ namespace lamina::scenario {
 /// becomes the mapping that it stands for. Other trees, and sections without shorthand, come back as they are.
 [[nodiscard]] Tree expand_shorthand(const Section& section, Tree tree);
 
-/// The value as a tree whose position is `--set key=value`. @throws ScenarioError if it is no YAML
+/// The value as a tree whose position is `--set key=value`, with its option. @throws ScenarioError if it is no YAML
 [[nodiscard]] Tree value_of(const Override& change);
 
 /// Sets one dotted key (or alias), making mappings on the way; `cluster.network.bandwidth` on `network: infiniband-hdr`
