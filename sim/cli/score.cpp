@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,11 +128,15 @@ std::string text_of(const std::vector<score::Score>& scores, const std::vector<s
   return text;
 }
 
-/// Malformed rows are told with their line, whatever the format.
-void report_malformed(const score::Score& score) {
-  for (const score::ScoredRow& row : score.rows) {
-    if (row.status == score::Status::kMalformed) {
-      spdlog::warn("{}", printable(fmt::format("{}:{}: {}", score.table, row.line, row.reason)));
+/// Malformed rows are told with their line, whatever the format, and once when datasets share a table.
+void report_malformed(const std::vector<score::Score>& scores) {
+  std::set<std::string> told;
+  for (const score::Score& score : scores) {
+    for (const score::ScoredRow& row : score.rows) {
+      const std::string text = printable(fmt::format("{}:{}: {}", score.table, row.line, row.reason));
+      if (row.status == score::Status::kMalformed && told.insert(text).second) {
+        spdlog::warn("{}", text);
+      }
     }
   }
 }
@@ -181,9 +186,7 @@ ExitCode score_files(const ScoreOptions& options, Session& session) {
   const std::vector<scenario::Override> overrides = parse_overrides(options.overrides);
   ProgressLine progress(session.show_progress);
   const std::vector<score::Score> scores = score_all(options, overrides, tools, progress);
-  for (const score::Score& score : scores) {
-    report_malformed(score);
-  }
+  report_malformed(scores);
   const std::string text = text_of(scores, ablations_of(options, overrides, tools, progress), options);
   if (options.output.empty()) {
     session.results.write(text);

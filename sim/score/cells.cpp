@@ -10,6 +10,8 @@
 namespace lamina::score {
 namespace {
 
+constexpr std::size_t kShownColumns = 80;  ///< of a cell; documents have it whole
+
 bool same_groups(const ColumnErrors& a, const ColumnErrors& b) {
   return std::equal(a.groups.begin(), a.groups.end(), b.groups.begin(), b.groups.end(),
                     [](const ErrorGroup& left, const ErrorGroup& right) {
@@ -48,8 +50,8 @@ std::vector<std::size_t> varying_columns(const Score& score) {
 std::string cells_text(const Score& score, const ScoredRow& row, const std::vector<std::size_t>& columns) {
   std::string text;
   for (const std::size_t column : columns) {
-    text +=
-        fmt::format("{}{}={}", text.empty() ? "" : " ", score.columns[column], report::printable(row.cells[column]));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", score.columns[column],
+                        report::truncate(report::printable(row.cells[column]), kShownColumns));
   }
   return text;
 }

@@ -27,6 +27,11 @@ Operand operand_of(const std::string& cell) {
   return number ? Operand(*number) : Operand(cell);
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 std::string text_of(const Operand& operand) {
   const auto* number = std::get_if<double>(&operand);
   return number == nullptr ? std::get<std::string>(operand) : fmt::format("{:.12g}", *number);
@@ -51,7 +56,7 @@ class Names {
     }
     auto result = expression.evaluate(operands);
     if (!result) {
-      throw NoValue{fmt::format("{} in \"{}\"", result.error(), expression.text())};
+      throw NoValue{fmt::format("{} in \"{}\"", why(expression, operands, result.error()), trimmed(expression.text()))};
     }
     return std::move(*result);
   }
@@ -66,6 +71,16 @@ class Names {
   }
 
  private:
+  /// An empty cell is the cause that a user knows; otherwise the expression's own.
+  static std::string why(const scenario::Expression& expression, const std::vector<Operand>& operands,
+                         std::string error) {
+    const auto empty = std::find(operands.begin(), operands.end(), Operand(std::string()));
+    if (empty == operands.end()) {
+      return error;
+    }
+    return fmt::format("{} is empty", expression.names()[static_cast<std::size_t>(empty - operands.begin())].name);
+  }
+
   std::map<std::string, tl::expected<Operand, std::string>> values_;
 };
 
@@ -206,17 +221,26 @@ class Preparation {
   void read_measured(PreparedRow& row, const Names& names) const {
     for (std::size_t i = 0; i < dataset_.measured.size(); ++i) {
       const scenario::RowRule& rule = dataset_.measured[i];
-      const auto value = value_of(rule, names);
-      if (!value) {
-        continue;
+      try {
+        row.measured[i] = measured_value(rule, names);
+      } catch (NoValue& none) {
+        throw NoValue{fmt::format("measured {}: {}", rule.name, none.reason)};
       }
-      const Operand operand = operand_of(*value, rule.name);
-      const auto* number = std::get_if<double>(&operand);
-      if (number == nullptr || !std::isfinite(*number) || *number <= 0) {
-        throw NoValue{fmt::format("measured {}: \"{}\" is no number above 0", rule.name, text_of(operand))};
-      }
-      row.measured[i] = *number;
     }
+  }
+
+  /// NaN: not measured at this row. @throws NoValue
+  [[nodiscard]] static double measured_value(const scenario::RowRule& rule, const Names& names) {
+    const auto value = value_of(rule, names);
+    if (!value) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    const Operand operand = operand_of(*value, rule.name);
+    const auto* number = std::get_if<double>(&operand);
+    if (number == nullptr || !std::isfinite(*number) || *number <= 0) {
+      throw NoValue{fmt::format("\"{}\" is no number above 0", text_of(operand))};
+    }
+    return *number;
   }
 
   [[nodiscard]] static std::optional<scenario::Change> change_of(const scenario::RowRule& rule, const Names& names) {

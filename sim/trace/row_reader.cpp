@@ -57,7 +57,7 @@ bool RowReader::next() {
     if (line_.empty()) {
       continue;
     }
-    split();
+    split_row();
     if (fields_.size() != header_.size()) {
       refuse_line(0, fmt::format("The row has {} fields, the header {}.", fields_.size(), header_.size()), shown(line_),
                   fmt::format("{} fields", header_.size()));
@@ -101,8 +101,41 @@ bool RowReader::next_line() {
   if (line_.ends_with('\r')) {
     line_.remove_suffix(1);
   }
-  ++line_number_;
+  line_number_ = ++lines_read_;
   return true;
+}
+
+/// The line and the one after it as one; false: there is none, or none is to be joined.
+bool RowReader::join_line() {
+  const char* start = line_.data();
+  const int first = line_number_;
+  if (!joins_lines_ || !next_line()) {
+    return false;
+  }
+  line_ = {start, static_cast<std::size_t>(line_.data() + line_.size() - start)};
+  line_number_ = first;
+  return true;
+}
+
+/// Splits the line with those that its quotes reach, if that makes a row, or else by itself.
+void RowReader::split_row() {
+  const std::string_view text = text_;
+  const std::string_view line = line_;
+  const int lines = lines_read_;
+  joins_lines_ = true;
+  try {
+    split();
+  } catch (const error::ScenarioError&) {
+    fields_.clear();
+  }
+  joins_lines_ = false;
+  if (fields_.size() == header_.size()) {
+    return;
+  }
+  text_ = text;
+  line_ = line;
+  lines_read_ = lines;
+  split();
 }
 
 void RowReader::split() {
@@ -128,7 +161,7 @@ void RowReader::split() {
 std::size_t RowReader::split_quoted(std::size_t start) {
   std::string content;
   std::size_t at = start + 1;
-  while (at < line_.size()) {
+  while (at < line_.size() || join_line()) {
     if (line_[at] != '"') {
       content += line_[at++];
     } else if (at + 1 < line_.size() && line_[at + 1] == '"') {

@@ -20,11 +20,12 @@ class RowReader {
   /// Index of a column; -1: there is none.
   [[nodiscard]] int column(std::string_view name) const;
 
-  /// Advances to the next row that is not empty; false at the end.
+  /// Advances to the next row that is not empty; false at the end. A quoted field may go on over lines; an open quote
+  /// that makes no row this way ends with its line.
   /// @throws ScenarioError for a row with more or fewer fields than the header, or an open quote
   [[nodiscard]] bool next();
 
-  /// Of the current row, from 1.
+  /// Of the current row's first line, from 1.
   [[nodiscard]] int line_number() const { return line_number_; }
 
   [[nodiscard]] std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)].text; }
@@ -46,6 +47,8 @@ class RowReader {
   };
 
   [[nodiscard]] bool next_line();
+  [[nodiscard]] bool join_line();
+  void split_row();
   void split();
   [[nodiscard]] std::size_t split_quoted(std::size_t start);
   [[noreturn]] void refuse_line(std::size_t at, std::string problem, std::string read, std::string allowed) const;
@@ -54,6 +57,8 @@ class RowReader {
   std::string file_;
   std::string_view line_;
   int line_number_ = 0;
+  int lines_read_ = 0;
+  bool joins_lines_ = false;  ///< while a row is split: an open quote takes the next line
   std::vector<std::string> header_;
   std::vector<Field> fields_;
   std::deque<std::string> unquoted_;  ///< storage of quoted fields of the current row

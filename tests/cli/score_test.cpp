@@ -133,6 +133,57 @@ TEST(Score, MalformedRowsAreToldWithTheirLineAndFailUnderStrict) {
   EXPECT_EQ(Files().score({"--strict"}).code, 0);
 }
 
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(Score, AMalformedRowIsToldOnceAndNamesWhatIsWrong) {
+  const Files files(kDataset, std::string(kRuns) + "2,2,nan,words\n2,2,200,\"one\n2,\"two\"\n" +
+                                  "2,\"2,200,three\n2,2,210,closes by chance\"\n");
+  const std::string other = files.folder.file("other.yaml", with(kDataset, "name: small", "name: other"));
+  const Outcome outcome = files.score({other, "--strict"});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(count_of(outcome.err, "warning: "), 4U) << outcome.err;  // of two datasets
+  EXPECT_THAT(outcome.err,
+              HasSubstr("runs.csv:8: measured step.time_s: \"nan\" is a word, not a number in \"ms / 1000\""));
+  EXPECT_THAT(outcome.err, HasSubstr("runs.csv:9: A quoted field does not end"));
+  EXPECT_THAT(outcome.err, HasSubstr("runs.csv:10: The row has 2 fields, the header 4."));
+  EXPECT_THAT(outcome.err, HasSubstr("runs.csv:11: A quoted field does not end"));
+  EXPECT_THAT(outcome.err, HasSubstr("malformed rows: 8"));
+  EXPECT_THAT(outcome.out, HasSubstr("  4 rows scored; 1 outside, 1 incomplete, 4 malformed\n"));
+}
+
+TEST(Score, AnEmptyCellIsCalledEmpty) {
+  const Outcome outcome = Files(with(kDataset, "not known(ms)", "layers > 50"), kRuns).score();
+  EXPECT_THAT(outcome.err, HasSubstr("runs.csv:6: measured step.time_s: ms is empty in \"ms / 1000\""));
+}
+
+TEST(Score, AQuotedCellMayGoOnOverLines) {
+  const Files files(
+      kDataset, "layers,micro_batches,ms,note\r\n2,2,200,\"two\r\n\r\nlines, one \"\"cell\"\"\"\r\n2,4,x,after\r\n");
+  const Outcome outcome = files.score({"--format", "json"});
+  const auto document = nlohmann::json::parse(outcome.out);
+  const auto& rows = document.at("datasets").at(0).at("rows");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("line"), 2);
+  EXPECT_EQ(rows[0].at("status"), "scored");
+  EXPECT_EQ(rows[0].at("columns").at("note"), "two\r\n\r\nlines, one \"cell\"");
+  EXPECT_EQ(rows[1].at("line"), 5);
+  EXPECT_THAT(outcome.err, HasSubstr("runs.csv:5: measured step.time_s"));
+}
+
+TEST(Score, LongCellsAreCutInTextsOnly) {
+  const std::string note(1'000'000, 'x');
+  const Files files(kDataset, "layers,micro_batches,ms,note\n2,2,200,a\n2,2,210," + note + "\n");
+  EXPECT_LT(files.score().out.size(), 4000U);
+  EXPECT_LT(files.score({"--format", "markdown"}).out.size(), 4000U);
+  EXPECT_THAT(files.score({"--format", "csv"}).out, HasSubstr(note));
+}
+
 TEST(Score, RowsThatLaminaCannotRunAreListed) {
   const Files files(with(kDataset, "strategy.micro_batches: = micro_batches",
                          "strategy.micro_batches: = micro_batches\n  strategy.pipeline_parallel: = layers * 2"));
@@ -223,6 +274,10 @@ TEST(Score, AFurtherErrorGoesWithTheLedgerOnly) {
   const Outcome outcome = Files().score({"--format", "markdown", "--without", "layers"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("--without takes key=value"));
+  const Outcome wrong = Files().score({"--format", "markdown", "--without", "model.layers=-1"});
+  EXPECT_EQ(wrong.code, 3);
+  EXPECT_THAT(wrong.err, testing::StartsWith("error: --without model.layers=-1: "));
+  EXPECT_THAT(Files().score({"--set", "model.layers=-1"}).err, testing::StartsWith("error: --set model.layers=-1: "));
 }
 
 TEST(FidelityScript, TellsHowItIsCalled) {
@@ -252,19 +307,45 @@ TEST(Score, RowsMayStandInTheFileAndInAnotherFolder) {
   EXPECT_EQ(lamina({"score", dataset, "--data", files.folder.path().string()}).code, 0);
 }
 
-TEST(Score, TheExampleOfItsPageRuns) {
+/// The first fenced block of a language after `heading` on the page.
+std::string block_of_page(const std::string& heading, const std::string& language) {
   std::stringstream page;
   page << std::ifstream(tests::source_folder() / "docs/score.md").rdbuf();
   const std::string text = page.str();
-  const std::string fence = "```yaml\n";
-  const std::size_t start = text.find(fence);
-  ASSERT_NE(start, std::string::npos);
+  const std::string fence = "```" + language + "\n";
+  const std::size_t start = text.find(fence, text.find(heading));
+  if (start == std::string::npos) {
+    ADD_FAILURE() << "no " << language << " after " << heading;
+    return "";
+  }
   const std::size_t from = start + fence.size();
+  return text.substr(from, text.find("```", from) - from);
+}
+
+TEST(Score, TheExampleOfItsPageRuns) {
   const TemporaryFolder folder;
-  const Outcome outcome =
-      lamina({"score", folder.file("example.yaml", text.substr(from, text.find("```", from) - from))});
+  const Outcome outcome = lamina({"score", folder.file("example.yaml", block_of_page("# Lamina", "yaml"))});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("  2 rows scored\n"));
+}
+
+TEST(Score, TheTableOfItsPageGivesTheLinesShown) {
+  const std::string heading = "## Your own runs";
+  const TemporaryFolder folder;
+  (void)folder.file("runs.csv", block_of_page(heading, "csv"));
+  const Outcome outcome = lamina({"score", folder.file("runs.yaml", block_of_page(heading, "yaml")), "--worst", "3"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream shown(block_of_page(heading, "text"));
+  std::size_t at = 0;
+  int lines = 0;
+  for (std::string line; std::getline(shown, line);) {
+    if (line != "...") {
+      at = outcome.out.find(line + "\n", at);
+      ASSERT_NE(at, std::string::npos) << line;
+      ++lines;
+    }
+  }
+  EXPECT_EQ(lines, 8);
 }
 
 struct Fault {
