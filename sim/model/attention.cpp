@@ -32,10 +32,35 @@ AttentionElements elements_of(const Shape& shape) {
           .scores = shape.score_elements()};
 }
 
+/// Bytes per score, beside those of the fused kernel, where Megatron-LM's scale, mask and softmax in one kernel cannot
+/// be used (megatron/model/fused_softmax.py, forward_torch_softmax: 16 bits, softmax in fp32). Forward: cast 2 + 4,
+/// scale 8, mask 8, softmax 8, cast 4 + 2; backward the same with 12 for the softmax.
+constexpr double kSoftmaxPassesForward = 36;
+constexpr double kSoftmaxPassesBackward = 40;
+constexpr std::int64_t kScoresOfFusedSoftmax = 4;  // pairs of sequence and head that its thread blocks take
+
+bool softmax_is_fused(const Shape& shape) {
+  return shape.activation_bytes != 2 || shape.micro_batch * shape.heads % kScoresOfFusedSoftmax == 0;
+}
+
+/// Scale, mask and softmax of `fused` bytes per score, or the passes of `separate` bytes in all.
+void add_softmax(std::vector<Kernel>& kernels, const Shape& shape, double fused, double separate) {
+  const double scores = shape.score_elements();
+  kernels.push_back(memory_bound("softmax", fused * scores));
+  if (!softmax_is_fused(shape)) {
+    kernels.push_back(memory_bound("softmax_passes", (separate - fused) * scores));
+  }
+}
+
+constexpr double kForwardProducts = 2;   // QK^T and PV
+constexpr double kBackwardProducts = 5;  // QK^T again (arXiv 2205.14135, section 3.1) and four gradients
+
 /// All products of fused attention in one kernel: `products` of 2 b a s^2 d FLOPs each.
 Kernel fused_kernel(std::string name, const Shape& shape, double products, double element_traffic) {
   Kernel kernel = score_product(std::move(name), shape, shape.head_size, shape.sequence, element_traffic);
   kernel.flops = kernel.flops * products;
+  kernel.attention = FusedAttention{
+      .library = shape.attention_kernel, .backward = products > kForwardProducts, .causal = shape.score_share < 1};
   kernel.bytes += Bytes(kStatisticsBytes * static_cast<double>(shape.tokens * shape.heads));
   return kernel;
 }
@@ -47,12 +72,12 @@ std::vector<Kernel> core_forward(const Shape& shape) {
   }
   const AttentionElements of = elements_of(shape);
   if (shape.fused) {
-    return {fused_kernel("fused_attention", shape, 2, 2 * of.query + 2 * of.key)};
+    return {fused_kernel("fused_attention", shape, kForwardProducts, 2 * of.query + 2 * of.key)};
   }
   std::vector<Kernel> kernels;
   kernels.push_back(
       score_product("attention_scores", shape, shape.sequence, shape.head_size, of.query + of.key + of.scores));
-  kernels.push_back(memory_bound("softmax", 2 * shape.activation_bytes * of.scores));
+  add_softmax(kernels, shape, 2 * shape.activation_bytes, kSoftmaxPassesForward);
   if (shape.dropout) {
     kernels.push_back(memory_bound("attention_dropout", (2 * shape.activation_bytes + kMaskBytes) * of.scores));
   }
@@ -67,8 +92,7 @@ std::vector<Kernel> core_backward(const Shape& shape) {
   }
   const AttentionElements of = elements_of(shape);
   if (shape.fused) {
-    // Scores are computed again from q and k (arXiv 2205.14135, section 3.1): five products instead of four.
-    return {fused_kernel("fused_attention_backward", shape, 5, 4 * of.query + 4 * of.key)};
+    return {fused_kernel("fused_attention_backward", shape, kBackwardProducts, 4 * of.query + 4 * of.key)};
   }
   std::vector<Kernel> kernels;
   const double traffic = of.query + of.key + of.scores;
@@ -77,7 +101,7 @@ std::vector<Kernel> core_backward(const Shape& shape) {
   if (shape.dropout) {
     kernels.push_back(memory_bound("attention_dropout", (2 * shape.activation_bytes + kMaskBytes) * of.scores));
   }
-  kernels.push_back(memory_bound("softmax", 3 * shape.activation_bytes * of.scores));
+  add_softmax(kernels, shape, 3 * shape.activation_bytes, kSoftmaxPassesBackward);
   kernels.push_back(score_product("query_gradient", shape, shape.head_size, shape.sequence, traffic));
   kernels.push_back(score_product("key_gradient", shape, shape.head_size, shape.sequence, traffic));
   return kernels;
@@ -93,7 +117,7 @@ void append(std::vector<Kernel>& list, std::vector<Kernel> more) {
 
 BlockKernels attention_kernels(const Shape& shape, scenario::Recompute recompute) {
   const std::int64_t query_key_value = shape.query_width() + 2 * shape.key_value_width();
-  const ParameterProduct qkv{"qkv", shape.tokens, query_key_value, shape.hidden};
+  const ParameterProduct qkv{"qkv", shape.tokens, query_key_value, shape.hidden, std::nullopt, true};
   const ParameterProduct projection{"attention_projection", shape.tokens, shape.hidden, shape.query_width()};
   const double resident = shape.activation_bytes * shape.resident_elements();
   const double mask = shape.dropout ? kMaskBytes * shape.resident_elements() : 0;
@@ -126,7 +150,7 @@ BlockKernels attention_kernels(const Shape& shape, scenario::Recompute recompute
   }
   add_backward(block, qkv, shape);
   input_gradient.push_back(memory_bound("attention_norm", 4 * resident));
-  if (shape.biases) {
+  if (shape.biases && !shape.narrow) {  // the casts of fp8 sum them
     weight_gradient.push_back(memory_bound("attention_projection_bias", resident));
     weight_gradient.push_back(
         memory_bound("qkv_bias", shape.activation_bytes * tokens * static_cast<double>(query_key_value)));

@@ -22,6 +22,14 @@ double elements(std::int64_t rows, std::int64_t columns) {
   return static_cast<double>(rows) * static_cast<double>(columns);
 }
 
+/// Per element of an operand in fp8: 16 bits read, written as they lie and transposed; the transposed copy alone.
+constexpr double kCastBytes = 2 + 1 + 1;
+constexpr double kTransposeBytes = 1 + 1;
+
+bool is_narrow(const ParameterProduct& product, const Shape& shape) {
+  return shape.narrow && !product.type.has_value();
+}
+
 double operand_bytes(const ParameterProduct& product, const Shape& shape) {
   return product.type.has_value() ? scenario::bytes_of(*product.type) : shape.operand_bytes;
 }
@@ -29,21 +37,21 @@ double operand_bytes(const ParameterProduct& product, const Shape& shape) {
 }  // namespace
 
 Kernel forward_product(const ParameterProduct& product, const Shape& shape) {
-  const auto& [name, m, n, k, type] = product;
+  const auto& [name, m, n, k, type, after_norm] = product;
   return matrix_product(
       product, m, n, k,
       operand_bytes(product, shape) * (elements(m, k) + elements(k, n)) + shape.activation_bytes * elements(m, n));
 }
 
 Kernel input_gradient_product(const ParameterProduct& product, const Shape& shape) {
-  const auto& [name, m, n, k, type] = product;
+  const auto& [name, m, n, k, type, after_norm] = product;
   return matrix_product(
       product, m, k, n,
       operand_bytes(product, shape) * (elements(m, n) + elements(k, n)) + shape.activation_bytes * elements(m, k));
 }
 
 Kernel weight_gradient_product(const ParameterProduct& product, const Shape& shape) {
-  const auto& [name, m, n, k, type] = product;
+  const auto& [name, m, n, k, type, after_norm] = product;
   const double result_bytes = shape.fused_gradients ? 2 * shape.weight_gradient_bytes : shape.activation_bytes;
   return matrix_product(
       product, k, n, m,
@@ -55,10 +63,18 @@ Kernel gradient_accumulation(double parameters, const Shape& shape) {
 }
 
 void add_forward(BlockKernels& block, const ParameterProduct& product, const Shape& shape) {
+  if (is_narrow(product, shape)) {
+    const double bytes = product.after_norm ? kTransposeBytes : kCastBytes;
+    block.of(Pass::kForward).push_back(memory_bound(product.name + "_cast", bytes * elements(product.m, product.k)));
+  }
   block.of(Pass::kForward).push_back(forward_product(product, shape));
 }
 
 void add_backward(BlockKernels& block, const ParameterProduct& product, const Shape& shape) {
+  if (is_narrow(product, shape)) {
+    block.of(Pass::kInputGradient)
+        .push_back(memory_bound(product.name + "_gradient_cast", kCastBytes * elements(product.m, product.n)));
+  }
   block.of(Pass::kInputGradient).push_back(input_gradient_product(product, shape));
   std::vector<Kernel>& weight_gradient = block.of(Pass::kWeightGradient);
   weight_gradient.push_back(weight_gradient_product(product, shape));

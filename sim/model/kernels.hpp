@@ -26,6 +26,7 @@ struct ParameterProduct {
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::optional<scenario::DataType> type = std::nullopt;  ///< where it differs from the compute type
+  bool after_norm = false;  ///< the norm before it writes its input, in fp8 where the product takes that
 };
 
 /// The three products of a weight matrix, each 2 m n k FLOPs: forward, dx = dy W^T, and dW += x^T dy, which reads and
@@ -37,7 +38,9 @@ struct ParameterProduct {
 /// dW of `parameters` added to the gradient buffer by a kernel of its own.
 [[nodiscard]] Kernel gradient_accumulation(double parameters, const Shape& shape);
 
-/// Adds the three products to their passes of `block`.
+/// Adds the three products to their passes of `block`. Under fp8 a cast precedes the forward and the input gradient, as
+/// in NVIDIA Transformer Engine on Hopper, whose fp8 products read both operands along k: it reads 16 bits and writes
+/// fp8 twice, once transposed for the weight gradient; behind a norm only the transposed copy is left to make.
 void add_forward(BlockKernels& block, const ParameterProduct& product, const Shape& shape);
 void add_backward(BlockKernels& block, const ParameterProduct& product, const Shape& shape);
 

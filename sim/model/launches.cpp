@@ -16,6 +16,8 @@ constexpr std::array kExtras = {
     Extra{"attention_values", Pass::kForward, 1},            // heads back into the hidden dimension
     Extra{"fused_attention", Pass::kForward, 1},             // the same
     Extra{"attention_dropout", Pass::kForward, 1},           // generator state of the tensor group
+    Extra{"softmax_passes", Pass::kForward, 3},              // casts, scale, mask, softmax; the last is "softmax"
+    Extra{"softmax_passes", Pass::kInputGradient, 3},        // the same
     Extra{"swiglu", Pass::kForward, 1},                      // halves, product
     Extra{"rotary", Pass::kForward, 3},                      // halves of queries and of keys
     Extra{"qkv", Pass::kInputGradient, 4},                   // three gradients and their concatenation

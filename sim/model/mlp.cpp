@@ -4,7 +4,7 @@ namespace lamina::model {
 
 BlockKernels mlp_kernels(const Shape& shape, scenario::Recompute recompute) {
   const std::int64_t up_width = (shape.gated ? 2 : 1) * shape.feed_forward;
-  const ParameterProduct up{"mlp_up", shape.tokens, up_width, shape.hidden};
+  const ParameterProduct up{"mlp_up", shape.tokens, up_width, shape.hidden, std::nullopt, true};
   const ParameterProduct down{"mlp_down", shape.tokens, shape.hidden, shape.feed_forward};
   const double resident = shape.activation_bytes * shape.resident_elements();
   const double mask = shape.dropout ? kMaskBytes * shape.resident_elements() : 0;
@@ -30,7 +30,7 @@ BlockKernels mlp_kernels(const Shape& shape, scenario::Recompute recompute) {
   input_gradient.push_back(memory_bound(activation, (shape.gated ? 5 : 3) * inner));
   add_backward(block, up, shape);
   input_gradient.push_back(memory_bound("mlp_norm", 4 * resident));  // dy, x and the residual's gradient in, dx out
-  if (shape.biases) {
+  if (shape.biases && !shape.narrow) {                               // the casts of fp8 sum them
     weight_gradient.push_back(memory_bound("mlp_down_bias", resident));
     weight_gradient.push_back(memory_bound("mlp_up_bias", (shape.gated ? 2 : 1) * inner));
   }

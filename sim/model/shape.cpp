@@ -73,6 +73,7 @@ Shape shape_of(const scenario::Model& model, const scenario::Strategy& strategy,
   shape.tied = model.tied_embeddings;
   shape.scores = attention_scores;
   shape.fused = strategy.fused_attention;
+  shape.attention_kernel = strategy.attention_kernel;
   shape.fused_gradients = strategy.fused_gradient_accumulation;
   shape.fused_loss = strategy.fused_cross_entropy;
   shape.score_share = model.causal_half ? 0.5 : 1.0;

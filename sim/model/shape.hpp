@@ -33,6 +33,7 @@ struct Shape {
   bool tied = false;                 ///< the head uses the embedding's matrix
   bool scores = true;                ///< QK^T, softmax and PV are computed (and counted)
   bool fused = false;                ///< scores never reach device memory
+  scenario::AttentionKernel attention_kernel = scenario::AttentionKernel::kFlashAttention2;  ///< when fused
   bool fused_gradients = true;       ///< products of weight gradients add to the gradient buffer
   bool fused_loss = true;            ///< one kernel each way
   double score_share = 1;            ///< of the s x s square that is computed: 0.5 when causal_half

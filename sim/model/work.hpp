@@ -17,6 +17,13 @@ namespace lamina::model {
 
 enum class KernelKind { kMatrixProduct, kMemoryBound };
 
+/// What the speed of a fused attention kernel depends on beside its size.
+struct FusedAttention {
+  scenario::AttentionKernel library = scenario::AttentionKernel::kFlashAttention2;
+  bool backward = false;
+  bool causal = false;  ///< the masked half is skipped
+};
+
 /// One kernel launch. A matrix product is `batch` products of m x k by k x n.
 struct Kernel {
   std::string name;  ///< "qkv", "attention_scores", "layer_norm", ...
@@ -29,6 +36,7 @@ struct Kernel {
   Bytes bytes;  ///< read and written in device memory
   /// Where it differs from the compute type: attention and logits stay in 16 bits under fp8.
   std::optional<scenario::DataType> type = std::nullopt;
+  std::optional<FusedAttention> attention = std::nullopt;  ///< m: sequence, n: head size
   int launches = 1;  ///< kernels that the host really launches for it: copies between layouts, bias additions, ...
 };
 

@@ -25,6 +25,10 @@ constexpr Words<ShardingLevel, 4> kLevels = {{{"none", ShardingLevel::kNone},
                                               {"full", ShardingLevel::kFull}}};
 constexpr Words<Recompute, 3> kRecomputes = {
     {{"none", Recompute::kNone}, {"selective", Recompute::kSelective}, {"full", Recompute::kFull}}};
+constexpr Words<AttentionKernel, 3> kAttentionKernels = {
+    {{"flash_attention_2", AttentionKernel::kFlashAttention2},
+     {"cudnn", AttentionKernel::kCudnn},
+     {"flash_attention_triton", AttentionKernel::kFlashAttentionTriton}}};
 constexpr Words<Residency, 2> kResidencies = {
     {{"buffers", Residency::kBuffers}, {"look_ahead", Residency::kLookAhead}}};
 constexpr Words<PointToPoint, 4> kPointToPoint = {{{"separate_streams", PointToPoint::kSeparateStreams},
@@ -263,6 +267,7 @@ Strategy read_strategy(const Context& context, const Tree& value, const Model& m
   strategy.overlap = read_overlap(context, reader.value("overlap"), parent, reader.path("overlap"));
   strategy.recompute = value_of(kRecomputes, reader.text("recompute"));
   strategy.fused_attention = reader.boolean("fused_attention");
+  strategy.attention_kernel = value_of(kAttentionKernels, reader.text("attention_kernel"));
   strategy.fused_gradient_accumulation = reader.boolean("fused_gradient_accumulation");
   strategy.fused_cross_entropy = reader.boolean("fused_cross_entropy");
   strategy.fused_optimizer = reader.boolean("fused_optimizer");

@@ -152,6 +152,8 @@ enum class PointToPoint {
 };
 
 enum class Recompute { kNone, kSelective, kFull };
+/// Library of the fused attention kernel; FlashAttention-2 is arXiv 2307.08691.
+enum class AttentionKernel { kFlashAttention2, kCudnn, kFlashAttentionTriton };
 enum class Update { kAfterGlobalNorm, kWithReduction };
 enum class Dimension { kTensor, kData, kPipeline };
 
@@ -200,6 +202,7 @@ struct Strategy {
                                         Dimension::kPipeline};  ///< innermost first
   /// Attention in one kernel that never writes the scores to device memory (FlashAttention, arXiv 2205.14135).
   bool fused_attention = false;
+  AttentionKernel attention_kernel = AttentionKernel::kFlashAttention2;
   bool fused_gradient_accumulation = true;  ///< products add to the gradient buffer (Megatron-LM's option of the name)
   bool fused_cross_entropy = true;          ///< one kernel each way instead of a pass for each elementary operation
   bool fused_optimizer = true;              ///< norm, clipping and casts of gradients cost no pass of their own

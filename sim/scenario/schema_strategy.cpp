@@ -65,6 +65,12 @@ std::vector<KeySpec> execution_keys() {
                                       "attention core, or all but the layer's input."))),
       flag("false", "fused_attention",
            "Attention in one kernel that never writes the scores to memory (FlashAttention)."),
+      with_default(
+          "flash_attention_2",
+          one_of({"flash_attention_2", "cudnn", "flash_attention_triton"},
+                 key("attention_kernel", ValueKind::kChoice,
+                     "Library of that kernel, whose speed the cost model `calibrated` knows: FlashAttention-2, "
+                     "cuDNN (Transformer Engine's choice on Hopper), or the first FlashAttention in Triton."))),
       flag("true", "fused_gradient_accumulation",
            "The product of a weight gradient adds to the gradient buffer itself; otherwise it writes a gradient of "
            "the compute type and a kernel of its own adds that (Megatron-LM's --no-gradient-accumulation-fusion)."),

@@ -119,5 +119,55 @@ TEST(SeparatePasses, SynchronousBatchesHoldTheHostAtEachForwardOfAStage) {
   EXPECT_EQ(waits(), scenario.strategy.micro_batches * scenario.strategy.pipeline_parallel);
 }
 
+double bytes_ending_in(const LayerCost& layer, Pass pass, const std::string& ending) {
+  double sum = 0;
+  for (const BlockCost& block : layer.blocks) {
+    for (const Kernel& kernel : block.pass(pass).kernels) {
+      if (kernel.name.ends_with(ending)) {
+        sum += kernel.bytes.value();
+      }
+    }
+  }
+  return sum;
+}
+
+// Inputs of the four products are h, h, h and 4h wide; behind the norms (the first and the third) only the transposed
+// copy is made, 1 byte read and 1 written, else 2 read and 1 + 1 written. Output gradients are 3h, h, 4h and h wide.
+TEST(Fp8Casts, MoveWhatTransformerEngineReadsAndWrites) {
+  scenario::Scenario scenario = scenario_of(gpt(24, 1024, 16));
+  scenario.cluster.node.accelerator = h100();
+  scenario.strategy.precision.compute = scenario::DataType::kFp8;
+  const WorkModel work = work_of(scenario);
+  const double tokens_by_width = 2048.0 * 1024;
+  EXPECT_DOUBLE_EQ(bytes_ending_in(work.layer, Pass::kForward, "_cast"), tokens_by_width * (2 * (1 + 1) + 4 * (1 + 4)));
+  EXPECT_DOUBLE_EQ(bytes_ending_in(work.layer, Pass::kInputGradient, "_gradient_cast"),
+                   tokens_by_width * 4 * (3 + 1 + 4 + 1));
+  EXPECT_EQ(bytes_ending_in(work.layer, Pass::kWeightGradient, "_bias"), 0) << "summed by the casts of the gradients";
+  EXPECT_EQ(bytes_ending_in(work.head, Pass::kForward, "_cast"), 0) << "logits stay in 16 bits";
+}
+
+TEST(Fp8Casts, AreNotThereIn16Bits) {
+  const WorkModel work = work_of(scenario_of(gpt(24, 1024, 16)));
+  EXPECT_EQ(bytes_ending_in(work.layer, Pass::kForward, "_cast"), 0);
+  EXPECT_EQ(bytes_ending_in(work.layer, Pass::kInputGradient, "_cast"), 0);
+}
+
+// One sequence and 2 heads a rank: no multiple of 4. Scores of 2 bytes. Forward: cast 6, scale 8, mask 8, softmax 8,
+// cast 6 instead of a read and a write; backward: cast 6, softmax 12, mask 8, scale 8, cast 6 instead of 6.
+TEST(SeparatePasses, TheSoftmaxOfMegatronIsFusedWhereFourDividesSequencesTimesHeads) {
+  scenario::Scenario scenario = scenario_of_fp16();
+  scenario.strategy.recompute = scenario::Recompute::kNone;
+  scenario.strategy.tensor_parallel = 8;
+  const WorkModel separate = work_of(scenario);
+  const double scores = 2 * kTokens * kTokens;
+  EXPECT_DOUBLE_EQ(bytes_ending_in(separate.layer, Pass::kForward, "softmax_passes"), (36 - 4) * scores);
+  EXPECT_DOUBLE_EQ(bytes_ending_in(separate.layer, Pass::kInputGradient, "softmax_passes"), (40 - 6) * scores);
+  scenario.strategy.micro_batch_size = 2;
+  const WorkModel fused = work_of(scenario);
+  EXPECT_EQ(bytes_ending_in(fused.layer, Pass::kForward, "softmax_passes"), 0);
+  EXPECT_EQ(launches_of(separate.layer, Pass::kForward) - launches_of(fused.layer, Pass::kForward), 4);
+  EXPECT_EQ(launches_of(separate.layer, Pass::kInputGradient) - launches_of(fused.layer, Pass::kInputGradient), 4);
+}
+
 }  // namespace
 }  // namespace lamina::model

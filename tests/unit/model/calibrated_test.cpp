@@ -1,0 +1,160 @@
+// Fused attention against what its authors measured, and the casts of fp8 against what Transformer Engine reads and
+// writes.
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "sim/model/attention_time.hpp"
+#include "tests/unit/model/model_fixtures.hpp"
+
+namespace lamina::model {
+namespace {
+
+constexpr auto kFlash = scenario::AttentionKernel::kFlashAttention2;
+constexpr auto kCudnn = scenario::AttentionKernel::kCudnn;
+constexpr auto kTriton = scenario::AttentionKernel::kFlashAttentionTriton;
+constexpr double kPeak = 989e12;
+
+/// The defaults: the H100's.
+catalog::Parameters defaults() {
+  catalog::Parameters parameters;
+  for (const AttentionEfficiency& efficiency : kAttentionEfficiencies) {
+    parameters.set_number(std::string(efficiency.name), std::stod(std::string(efficiency.default_value)));
+  }
+  return parameters;
+}
+
+Kernel attention(const FusedAttention& kind, std::int64_t head, std::int64_t sequence) {
+  Kernel kernel;
+  kernel.m = sequence;
+  kernel.n = head;
+  kernel.flops = Flops(1e15);
+  kernel.attention = kind;
+  return kernel;
+}
+
+double rate(const FusedAttention& kind, std::int64_t head, std::int64_t sequence) {
+  return 1e3 / attention_time(attention(kind, head, sequence), FlopsPerSecond(kPeak), defaults());  // TFLOP/s
+}
+
+struct Bars {
+  FusedAttention kind;
+  std::int64_t head = 0;
+  std::vector<double> rates;  ///< TFLOP/s of 512, 1024, ... 16384 tokens
+};
+
+// arXiv 2407.08608, figures 5 (a) to (d) and 6 (a) and (b): H100 SXM5, bf16.
+const std::vector<Bars>& bars() {
+  static const std::vector<Bars> all = {
+      {{kFlash, false, false}, 128, {309, 350, 362, 368, 370, 370}},
+      {{kCudnn, false, false}, 128, {497, 574, 617, 609, 600, 595}},
+      {{kFlash, false, true}, 128, {191, 260, 298, 319, 333, 335}},
+      {{kCudnn, false, true}, 128, {315, 410, 484, 518, 529, 539}},
+      {{kFlash, false, false}, 64, {282, 306, 318, 321, 322, 324}},
+      {{kCudnn, false, false}, 64, {335, 373, 395, 408, 412, 413}},
+      {{kFlash, false, true}, 64, {180, 229, 262, 284, 295, 299}},
+      {{kCudnn, false, true}, 64, {225, 288, 334, 363, 379, 388}},
+      {{kFlash, true, false}, 128, {214, 260, 291, 310, 318, 322}},
+      {{kCudnn, true, false}, 128, {305, 408, 465, 499, 518, 516}},
+      {{kFlash, true, false}, 64, {198, 238, 264, 279, 287, 291}},
+      {{kCudnn, true, false}, 64, {266, 348, 395, 417, 432, 433}},
+  };
+  return all;
+}
+
+TEST(FusedAttention, IsWithinTwoPercentMeanOfThePublishedRatesOnH100) {
+  double sum = 0;
+  int count = 0;
+  for (const Bars& of : bars()) {
+    std::int64_t sequence = 512;
+    for (const double measured : of.rates) {
+      const double error = std::abs(rate(of.kind, of.head, sequence) / measured - 1);
+      EXPECT_LT(error, 0.13) << of.head << " " << sequence;
+      sum += error;
+      ++count;
+      sequence *= 2;
+    }
+  }
+  EXPECT_LT(sum / count, 0.02);
+}
+
+// arXiv 2307.08691, section 4.1: FlashAttention-2 is 1.3 to 1.5 times as fast forward and about 2 times backward.
+TEST(FusedAttention, TheFirstOneInTritonIsSlowerByWhatItsSuccessorGained) {
+  const double forward = rate({kFlash, false, true}, 128, 4096) / rate({kTriton, false, true}, 128, 4096);
+  EXPECT_GT(forward, 1.3);
+  EXPECT_LT(forward, 1.5);
+  EXPECT_NEAR(rate({kFlash, true, true}, 128, 4096) / rate({kTriton, true, true}, 128, 4096), 2, 1e-12);
+}
+
+catalog::Parameters calibrated_h100() {
+  catalog::Parameters parameters = defaults();
+  parameters.set_number("launch_floor", 5e-6);
+  parameters.set_number("matrix_efficiency", 0.78);  // scenarios/hardware/measured.yaml
+  parameters.set_number("narrow_matrix_efficiency", 0.695);
+  parameters.set_number("tile_depth", 128);
+  parameters.set_number("memory_efficiency", 0.8);
+  return parameters;
+}
+
+Kernel product(double batch, std::int64_t m, std::int64_t n, std::int64_t k, double operand_bytes) {
+  Kernel kernel;
+  kernel.batch = batch;
+  kernel.m = m;
+  kernel.n = n;
+  kernel.k = k;
+  const auto rows = static_cast<double>(m);
+  const auto columns = static_cast<double>(n);
+  const auto depth = static_cast<double>(k);
+  kernel.flops = Flops(2 * batch * rows * columns * depth);
+  kernel.bytes = Bytes(batch * (operand_bytes * (rows * depth + depth * columns) + 2 * rows * columns));
+  return kernel;
+}
+
+double calibrated_time(const Kernel& kernel, scenario::DataType type) {
+  const catalog::Catalog<CostModel> models = cost_models();
+  return models.find("calibrated")->implementation->time(kernel, h100(), type, calibrated_h100()).value();
+}
+
+double mean_rate(scenario::DataType type) {
+  double sum = 0;
+  const std::vector<std::vector<std::int64_t>> shapes = {
+      {16384, 8192, 1280}, {16384, 1024, 8192}, {16384, 8192, 7168}, {16384, 3584, 8192}, {8192, 8192, 8192}};
+  for (const std::vector<std::int64_t>& shape : shapes) {
+    const Kernel kernel = product(1, shape[0], shape[1], shape[2], scenario::bytes_of(type));
+    sum += kernel.flops.value() / calibrated_time(kernel, type) / 1e12;
+  }
+  return sum / static_cast<double>(shapes.size());
+}
+
+// SemiAnalysis, MI300X vs H100 vs H200 Benchmark Part 1, December 2024: 720 TFLOP/s in bf16, 1280 in fp8.
+TEST(SustainedProducts, AreWithinTwoPercentOfWhatAnH100KeepsUp) {
+  EXPECT_NEAR(mean_rate(scenario::DataType::kBf16), 720, 0.02 * 720);
+  EXPECT_NEAR(mean_rate(scenario::DataType::kFp8), 1280, 0.02 * 1280);
+}
+
+// arXiv 2401.14489, figures "attention key query score": heads of an odd size, twice and four times an odd size,
+// against those that 8 divides. Sizes of one tile, so that only the alignment differs.
+TEST(UnalignedHeads, TakeLongerByWhatThePaperPlots) {
+  const auto time = [](std::int64_t depth) {
+    return (calibrated_time(product(64, 2048, 2048, depth, 2), scenario::DataType::kBf16) - 5e-6) /
+           static_cast<double>(depth + 128);
+  };
+  const double aligned = time(1024);
+  EXPECT_NEAR(aligned / time(1023), 0.41, 0.001);
+  EXPECT_NEAR(aligned / time(1022), 0.63, 0.001);
+  EXPECT_NEAR(aligned / time(1020), 0.69, 0.001);
+  EXPECT_NEAR(aligned / time(1016), 1, 0.001);
+}
+
+TEST(UnalignedHeads, DoNotSlowProductsWithWeightsWhichFrameworksPad) {
+  const double odd = calibrated_time(product(1, 8192, 50257, 4096, 2), scenario::DataType::kBf16);
+  EXPECT_LE(odd, calibrated_time(product(1, 8192, 50304, 4096, 2), scenario::DataType::kBf16));
+}
+
+TEST(FusedAttention, HeadsBeyond128AreNoFaster) {
+  EXPECT_EQ(rate({kFlash, false, false}, 256, 4096), rate({kFlash, false, false}, 128, 4096));
+}
+
+}  // namespace
+}  // namespace lamina::model
