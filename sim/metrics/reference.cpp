@@ -50,6 +50,10 @@ void add_memory(Entries& entries) {
   entries.push_back({"memory.peak_bytes", [](const Report& r) { return r.memory.peak_bytes; }});
   entries.push_back({"memory.peak_time_s", [](const Report& r) { return r.memory.peak_time_s; }});
   entries.push_back({"memory.capacity_bytes", [](const Report& r) { return r.memory_capacity_bytes; }});
+  entries.push_back({"memory.last_rank_peak_bytes", [](const Report& r) {
+                       return r.roles.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                              : r.roles.back().memory.peak_bytes;
+                     }});
   for (std::size_t category = 0; category < graph::kMemoryCategories; ++category) {
     entries.push_back(
         {fmt::format("memory.breakdown_bytes.{}", graph::name_of(static_cast<graph::MemoryCategory>(category))),

@@ -110,6 +110,7 @@ Json memory_of(const Report& report) {
               {"why_not", report.fits ? Json(nullptr) : Json(report.why_not)},
               {"capacity_bytes", number(report.memory_capacity_bytes)}};
   add_peak(result, report.memory);
+  result["last_rank_peak_bytes"] = report.roles.empty() ? Json(nullptr) : number(report.roles.back().memory.peak_bytes);
   return result;
 }
 

@@ -46,6 +46,11 @@ TEST(ReferenceRows, LookValuesUpInTheReport) {
   EXPECT_DOUBLE_EQ(value_of(report, "step.exposed_s.reduce").value(), 0.25);
   EXPECT_DOUBLE_EQ(value_of(report, "memory.breakdown_bytes.checkpoints").value(), 42);
   EXPECT_DOUBLE_EQ(value_of(report, "replay.activities").value(), 17);
+  EXPECT_TRUE(std::isnan(value_of(report, "memory.last_rank_peak_bytes").value()));
+  report.roles.resize(3);
+  report.roles[1].memory.peak_bytes = 200;
+  report.roles[2].memory.peak_bytes = 100;
+  EXPECT_DOUBLE_EQ(value_of(report, "memory.last_rank_peak_bytes").value(), 100);
   EXPECT_TRUE(std::isnan(value_of(report, "training.days").value()));
   report.training.emplace().days = 6.5;
   EXPECT_DOUBLE_EQ(value_of(report, "training.days").value(), 6.5);

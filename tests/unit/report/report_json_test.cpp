@@ -36,6 +36,7 @@ TEST_F(JsonReport, CarriesTheNamesThatOthersScriptAgainst) {
   EXPECT_EQ(json.at("throughput").at("tokens_per_s"), report_.tokens_per_s);
   EXPECT_EQ(json.at("memory").at("peak_bytes"), report_.memory.peak_bytes);
   EXPECT_EQ(json.at("memory").at("capacity_bytes"), 80 * sample::kGibibyte);
+  EXPECT_EQ(json.at("memory").at("last_rank_peak_bytes"), report_.roles[4].memory.peak_bytes);
   EXPECT_EQ(json.at("training").at("days"), 7.07);
   EXPECT_EQ(json.at("replay").at("activities"), 15242);
 }
