@@ -43,6 +43,11 @@ inline Plugins test_plugins() {
        "",
        {{"matrix_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
         {"tile_depth", ParameterKind::kNumber, "1", {}, 0, 1000, "Elements."},
+        {"narrow_matrix_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
+        {"attention_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
+        {"attention_backward_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
+        {"cudnn_attention_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
+        {"cudnn_attention_backward_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
         {"memory_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of the bandwidth."}}},
       {"strict", "H", "", {{"needed", ParameterKind::kInteger, "", {}, 0, 9, "No default."}}}};
   plugins.collectives = {{"ring", "I", "", {}}, {"hierarchical", "J", "", {}}};
