@@ -52,9 +52,13 @@ std::vector<ActivationTerm> head_activations(const Shape& shape) {
   }
   const double resident = shape.activation_bytes * shape.resident_elements();
   const double logits = static_cast<double>(shape.tokens) * static_cast<double>(shape.vocabulary);
-  return {{"final_norm input", Bytes(resident)},
-          {"logits input", Bytes(resident)},
-          {"cross_entropy softmax", Bytes(kLossBytes * logits)}};
+  std::vector<ActivationTerm> terms = {{"final_norm input", Bytes(resident)},
+                                       {"logits input", Bytes(resident)},
+                                       {"cross_entropy softmax", Bytes(kLossBytes * logits)}};
+  if (!shape.fused_loss) {
+    terms.push_back({"logits or their gradient", Bytes(shape.activation_bytes * logits)});
+  }
+  return terms;
 }
 
 std::vector<ActivationTerm> layer_weight_gradient_operands(const Shape& shape) {

@@ -22,7 +22,9 @@ struct ActivationTerm {
 [[nodiscard]] std::vector<ActivationTerm> layer_activations(const Shape& shape);
 
 /// Dropout mask of the embedding (GPT-style), and norm input, projection input and fp32 logits of the head
-/// (section 4.3).
+/// (section 4.3); without a fused loss also the logits in the compute type, which are there beside the softmax when the
+/// forward pass ends, and their gradient when the backward pass starts (Megatron-LM, core/tensor_parallel/
+/// cross_entropy.py).
 [[nodiscard]] std::vector<ActivationTerm> embedding_activations(const Shape& shape);
 [[nodiscard]] std::vector<ActivationTerm> head_activations(const Shape& shape);
 

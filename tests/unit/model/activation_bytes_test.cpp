@@ -118,6 +118,14 @@ TEST(ActivationBytes, OfTheTwoEndsAreThoseOfSection43) {
   EXPECT_NEAR(work.head.checkpoint.value() / (4 * sbh(model) * (1 + 51200.0 / 6144) / 8), 1, kExact);
 }
 
+// Beside the fp32 softmax, the logits in 16 bits: 2 s b v / t (Megatron-LM, core/tensor_parallel/cross_entropy.py).
+TEST(ActivationBytes, OfALossThatIsNotFusedHaveTheLogitsTwice) {
+  scenario::Scenario scenario = scenario_of(gpt(48, 6144, 64), 4, 8, true);
+  const double fused = work_of(scenario).head.checkpoint.value();
+  scenario.strategy.fused_cross_entropy = false;
+  EXPECT_NEAR((work_of(scenario).head.checkpoint.value() - fused) / (2.0 * 2048 * 4 * 51200 / 8), 1, kExact);
+}
+
 // Llama 3 8B by hand, elements per token of a layer without dropout: two norm inputs and two matrix inputs of 4096,
 // query and attention output 4096 each, key and value 1024 each, gate, up and product 14336 each, and 32 x 8192
 // probabilities.
