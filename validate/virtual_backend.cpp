@@ -151,8 +151,8 @@ class VirtualBackend final : public Backend {
     }
     const double start = last_arrival(arrived);
     double date = start;
-    for (const deployment::FlowStep& step : members.steps[static_cast<std::size_t>(operation.collective)]) {
-      date += seconds(step.path, operation.bytes * step.bytes_per_payload);
+    for (const deployment::FlowStep& step : members.chain(operation.collective, operation.bytes)) {
+      date += seconds(step.path, operation.bytes * step.bytes_per_payload * step.pace);
     }
     end_all(arrived, start, date);
   }

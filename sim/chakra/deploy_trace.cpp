@@ -1,6 +1,7 @@
 #include <algorithm>
-#include <bitset>
+#include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,27 +109,29 @@ class Builder {
   }
 
   void make_groups() {
-    using Kinds = std::bitset<graph::kCollectiveKinds>;
-    std::vector<Kinds> kinds(trace_.groups.all.size());
+    using Payloads = std::array<std::set<double>, graph::kCollectiveKinds>;
+    std::vector<Payloads> payloads(trace_.groups.all.size());
     for (const RankTrace& rank : trace_.ranks) {
       for (const Node& node : rank.nodes) {
         if (node.kind == NodeKind::kCollective) {
-          kinds[at(node.group)].set(static_cast<std::size_t>(node.collective));
+          payloads[at(node.group)][static_cast<std::size_t>(node.collective)].insert(node.bytes);
         }
       }
     }
-    for (std::size_t g = 0; g < kinds.size(); ++g) {
+    for (std::size_t g = 0; g < payloads.size(); ++g) {
       const std::vector<std::int32_t>& members = trace_.groups.all[g].members;
-      if (kinds[g].none() || members.size() < 2) {
+      const bool silent =
+          std::all_of(payloads[g].begin(), payloads[g].end(), [](const auto& of) { return of.empty(); });
+      if (silent || members.size() < 2) {
         continue;
       }
       deployment::Group group;
       group.members = members;
       group.size = static_cast<int>(members.size());
       const std::vector<int> devices(members.begin(), members.end());
-      for (std::size_t k = 0; k < kinds[g].size(); ++k) {
-        if (kinds[g].test(k)) {
-          add_collective(group, static_cast<CollectiveKind>(k), devices);
+      for (std::size_t k = 0; k < payloads[g].size(); ++k) {
+        if (!payloads[g][k].empty()) {
+          add_collective(group, static_cast<CollectiveKind>(k), devices, payloads[g][k]);
         }
       }
       const auto id = static_cast<std::int32_t>(result_.groups.size());
@@ -139,11 +142,18 @@ class Builder {
     }
   }
 
-  void add_collective(deployment::Group& group, CollectiveKind kind, const std::vector<int>& devices) {
+  void add_collective(deployment::Group& group, CollectiveKind kind, const std::vector<int>& devices,
+                      const std::set<double>& payloads) {
     const auto k = static_cast<std::size_t>(kind);
     if (form_ == scenario::CollectiveForm::kFluid) {
-      for (collectives::FlowPhase& phase : algorithm_.phases(kind, devices, fabric_)) {
-        group.steps[k].push_back({add_path(std::move(phase.links), phase.latency.value()), phase.bytes_per_payload});
+      for (collectives::Plan& plan : collectives::make_plans(algorithm_, kind, devices, fabric_)) {
+        if (std::none_of(payloads.begin(), payloads.end(), [&](double bytes) { return plan.range.contains(bytes); })) {
+          continue;
+        }
+        for (collectives::PlannedPhase& phase : plan.phases) {
+          const std::int32_t path = add_path(std::move(phase.links), phase.latency.value());
+          group.steps[k].push_back({path, phase.bytes_per_payload, phase.pace, plan.range});
+        }
       }
       return;
     }

@@ -4,10 +4,17 @@
 
 namespace lamina::collectives {
 
-Seconds FlowBuilder::add_hop(std::int32_t from_member, std::int32_t to_member) {
-  const Seconds latency = router_.append((*devices_)[static_cast<std::size_t>(from_member)],
-                                         (*devices_)[static_cast<std::size_t>(to_member)], crossings_);
-  slowest_ = std::max(slowest_, latency);
+Hops FlowBuilder::add_hop(std::int32_t from_member, std::int32_t to_member) {
+  const int from = (*devices_)[static_cast<std::size_t>(from_member)];
+  const int to = (*devices_)[static_cast<std::size_t>(to_member)];
+  Hops hop;
+  hop.wire = router_.append(from, to, crossings_);
+  const bool between =
+      share_no_island(fabric_->devices[static_cast<std::size_t>(from)], fabric_->devices[static_cast<std::size_t>(to)]);
+  (between ? hop.between : hop.inside) = 1;
+  Hops& alike = added_[hop.wire.value()];
+  alike.inside += hop.inside;
+  alike.between += hop.between;
   constexpr std::size_t kMany = 1 << 16;
   if (crossings_.size() >= kMany &&
       crossings_.size() >= fabric_->links.size() / 8) {  // a table is cheaper than to sort
@@ -17,7 +24,16 @@ Seconds FlowBuilder::add_hop(std::int32_t from_member, std::int32_t to_member) {
     }
     crossings_.clear();
   }
-  return latency;
+  return hop;
+}
+
+Hops FlowBuilder::mean_hop() const {
+  Hops sum;
+  for (const auto& [wire, hops] : added_) {
+    sum += {Seconds(wire * (hops.inside + hops.between)), hops.inside, hops.between};
+  }
+  const double count = sum.inside + sum.between;
+  return {sum.wire / count, sum.inside / count, sum.between / count};
 }
 
 void FlowBuilder::add_ring(std::span<const std::int32_t> members) {
@@ -26,10 +42,10 @@ void FlowBuilder::add_ring(std::span<const std::int32_t> members) {
   }
 }
 
-FlowPhase FlowBuilder::take(double bytes_per_hop, Seconds latency) {
+FlowPhase FlowBuilder::take(double bytes_per_hop, const Hops& hops) {
   FlowPhase phase;
   phase.links = table_.empty() ? count_by_sorting() : count_by_table();
-  phase.latency = latency;
+  phase.hops = hops;
   std::int32_t factor = 0;
   for (const LinkUse& use : phase.links) {
     factor = std::gcd(factor, use.count);
@@ -44,7 +60,7 @@ FlowPhase FlowBuilder::take(double bytes_per_hop, Seconds latency) {
   }
   phase.bytes_per_payload = bytes_per_hop * std::max(1, factor);
   crossings_.clear();
-  slowest_ = Seconds(0);
+  added_.clear();
   return phase;
 }
 

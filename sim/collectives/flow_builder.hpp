@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -11,29 +11,32 @@
 
 namespace lamina::collectives {
 
-/// Before a collective of these members moves anything.
-[[nodiscard]] inline Seconds start_of(const MemberOrder& order, const fabric::Fabric& fabric) {
-  return order.islands() > 1 ? fabric.network_start : fabric.device_link_start;
-}
-
 /// Collects the hops between members that make up one flow. Buffers are reused from flow to flow.
 class FlowBuilder {
  public:
   FlowBuilder(const fabric::Fabric& fabric, const std::vector<int>& devices)
       : fabric_(&fabric), devices_(&devices), router_(fabric) {}
 
-  /// Adds the route between two members; returns its latency.
-  Seconds add_hop(std::int32_t from_member, std::int32_t to_member);
+  /// Adds the route between two members; returns that hop.
+  Hops add_hop(std::int32_t from_member, std::int32_t to_member);
+
+  /// Adds both directions of the port that a device uses.
+  void add_port(int device) {
+    const fabric::Port& port =
+        fabric_->ports[static_cast<std::size_t>(fabric_->devices[static_cast<std::size_t>(device)].port)];
+    crossings_.push_back(port.up);
+    crossings_.push_back(port.down);
+  }
 
   /// Adds the hops from each member of `members` to the next, and from the last to the first.
   void add_ring(std::span<const std::int32_t> members);
 
   /// The flow over all hops added since the last flow; `bytes_per_hop` is the payload share that each hop carries.
   /// Crossings of a link are counted; a factor common to all counts moves into bytes_per_payload.
-  [[nodiscard]] FlowPhase take(double bytes_per_hop, Seconds latency);
+  [[nodiscard]] FlowPhase take(double bytes_per_hop, const Hops& hops);
 
-  /// Largest latency of the hops added since the last flow.
-  [[nodiscard]] Seconds slowest_hop() const { return slowest_; }
+  /// Mean of the hops added since the last flow.
+  [[nodiscard]] Hops mean_hop() const;
 
  private:
   [[nodiscard]] std::vector<LinkUse> count_by_sorting();
@@ -44,7 +47,8 @@ class FlowBuilder {
   fabric::Router router_;
   std::vector<fabric::LinkId> crossings_;
   std::vector<std::int32_t> table_;  ///< [link] crossings counted so far; empty until there are many
-  Seconds slowest_;
+  /// Hops added, by latency: the mean of the same hops in another order must have the same bits, or folding parts them.
+  std::map<double, Hops> added_;
 };
 
 }  // namespace lamina::collectives

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -14,24 +15,32 @@ using graph::CollectiveKind;
 struct Stage {
   bool inside = false;
   std::int32_t steps = 0;
-  double fraction = 0;  ///< of the payload, per step and hop
+  double fraction = 0;       ///< of the payload, per step and hop
+  bool by_switches = false;  ///< each port sends its members' share once and receives the sum once
 };
 
 class Hierarchical : public Collective {
  public:
-  [[nodiscard]] std::vector<FlowPhase> phases(CollectiveKind kind, const std::vector<int>& devices,
-                                              const fabric::Fabric& fabric) const override;
+  explicit Hierarchical(bool sharp) : sharp_(sharp) {}
+
+  [[nodiscard]] std::vector<Candidate> candidates(CollectiveKind kind, const std::vector<int>& devices,
+                                                  const fabric::Fabric& fabric) const override;
   [[nodiscard]] std::vector<MessageStep> messages(CollectiveKind kind, const std::vector<int>& devices,
                                                   const fabric::Fabric& fabric) const override;
 
  private:
+  bool sharp_;
   std::unique_ptr<const Collective> ring_ = make_ring();
 };
 
 /// Empty when the collective is left to the ring.
-std::vector<Stage> plan(CollectiveKind kind, const MemberOrder& order) {
+std::vector<Stage> plan(CollectiveKind kind, const MemberOrder& order, bool sharp) {
   const std::int32_t inside = order.members_per_island();
   const std::int32_t between = order.islands();
+  const bool by_switches = sharp && kind == CollectiveKind::kAllReduce && between > 1;
+  if (by_switches && inside == 1) {
+    return {{false, 1, 1, true}};
+  }
   if (inside < 2 || between < 2) {
     return {};
   }
@@ -39,7 +48,9 @@ std::vector<Stage> plan(CollectiveKind kind, const MemberOrder& order) {
   const Stage outer{false, between - 1, 1.0 / (static_cast<double>(inside) * between)};
   switch (kind) {
     case CollectiveKind::kAllReduce:
-      return {scatter_or_gather, {false, 2 * outer.steps, outer.fraction}, scatter_or_gather};
+      return {scatter_or_gather,
+              by_switches ? Stage{false, 1, 1.0 / inside, true} : Stage{false, 2 * outer.steps, outer.fraction},
+              scatter_or_gather};
     case CollectiveKind::kReduceScatter:
       return {scatter_or_gather, outer};
     case CollectiveKind::kAllGather:
@@ -63,34 +74,44 @@ void for_each_hop(const MemberOrder& order, bool inside, Visit visit) {
   }
 }
 
-std::vector<FlowPhase> Hierarchical::phases(CollectiveKind kind, const std::vector<int>& devices,
-                                            const fabric::Fabric& fabric) const {
+std::vector<Candidate> Hierarchical::candidates(CollectiveKind kind, const std::vector<int>& devices,
+                                                const fabric::Fabric& fabric) const {
   const MemberOrder order = order_members(devices, fabric);
-  const std::vector<Stage> stages = plan(kind, order);
+  const std::vector<Stage> stages = plan(kind, order, sharp_);
   if (stages.empty()) {
-    return ring_->phases(kind, devices, fabric);
+    return ring_->candidates(kind, devices, fabric);
   }
   FlowBuilder builder(fabric, devices);
-  Seconds start = start_of(order, fabric);
-  std::vector<FlowPhase> result;
+  std::vector<FlowPhase> phases;
   for (const Stage& stage : stages) {
+    if (stage.by_switches) {
+      std::for_each(devices.begin(), devices.end(), [&builder](int device) { builder.add_port(device); });
+      const int first = devices[static_cast<std::size_t>(order.members.front())];
+      const int last = devices[static_cast<std::size_t>(order.members.back())];
+      phases.push_back(builder.take(stage.fraction, {fabric::route(fabric, first, last).latency, 0, 1}));
+      continue;
+    }
     for_each_hop(order, stage.inside, [&builder](std::int32_t from, std::int32_t to) { builder.add_hop(from, to); });
-    result.push_back(builder.take(stage.steps * stage.fraction, start + stage.steps * builder.slowest_hop()));
-    start = Seconds(0);
+    phases.push_back(builder.take(stage.steps * stage.fraction, stage.steps * builder.mean_hop()));
   }
-  return result;
+  const bool by_switches =
+      std::any_of(stages.begin(), stages.end(), [](const Stage& stage) { return stage.by_switches; });
+  return {{by_switches ? kSharp : kHierarchical, std::move(phases)}};
 }
 
 std::vector<MessageStep> Hierarchical::messages(CollectiveKind kind, const std::vector<int>& devices,
                                                 const fabric::Fabric& fabric) const {
   const MemberOrder order = order_members(devices, fabric);
-  const std::vector<Stage> stages = plan(kind, order);
+  const std::vector<Stage> stages = plan(kind, order, sharp_);
   if (stages.empty()) {
     return ring_->messages(kind, devices, fabric);
   }
   std::vector<MessageStep> result;
   std::int32_t step = 0;
   for (const Stage& stage : stages) {
+    if (stage.by_switches) {
+      return {};
+    }
     for (const std::int32_t end = step + stage.steps; step < end; ++step) {
       for_each_hop(order, stage.inside, [&](std::int32_t from, std::int32_t to) {
         result.push_back({from, to, stage.fraction, step});
@@ -103,7 +124,11 @@ std::vector<MessageStep> Hierarchical::messages(CollectiveKind kind, const std::
 }  // namespace
 
 std::unique_ptr<const Collective> make_hierarchical() {
-  return std::make_unique<Hierarchical>();
+  return std::make_unique<Hierarchical>(false);
+}
+
+std::unique_ptr<const Collective> make_sharp() {
+  return std::make_unique<Hierarchical>(true);
 }
 
 }  // namespace lamina::collectives

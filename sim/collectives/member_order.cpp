@@ -146,9 +146,7 @@ MemberOrder order_members(const std::vector<int>& devices, const fabric::Fabric&
     if (device == previous) {
       throw error::InternalError("a collective has device " + std::to_string(device) + " twice");
     }
-    const fabric::Device& a = fabric.devices[at(previous)];
-    const fabric::Device& b = fabric.devices[at(device)];
-    if (a.node != b.node && (a.domain != b.domain || a.to_domain == fabric::kNoLink)) {
+    if (share_no_island(fabric.devices[at(previous)], fabric.devices[at(device)])) {
       order.island_start.push_back(position);
     }
   }
@@ -168,6 +166,19 @@ Channels build_channels(const MemberOrder& order, const std::vector<int>& device
     append_channel(order, runs, channel, channels.members);
   }
   return channels;
+}
+
+PortHeads find_port_heads(const MemberOrder& order, const std::vector<int>& devices, const fabric::Fabric& fabric) {
+  const PortRuns runs = find_port_runs(order, devices, fabric);
+  PortHeads heads;
+  heads.ports = runs.ports;
+  heads.positions.reserve(at(runs.ports) * at(order.islands()));
+  for (std::int32_t port = 0; port < runs.ports; ++port) {
+    for (std::int32_t island = 0; island < order.islands(); ++island) {
+      heads.positions.push_back(runs.run(island, port).first);
+    }
+  }
+  return heads;
 }
 
 }  // namespace lamina::collectives

@@ -22,6 +22,11 @@ struct MemberOrder {
   [[nodiscard]] std::int32_t members_per_island() const;
 };
 
+/// Devices that reach each other over the network only.
+[[nodiscard]] inline bool share_no_island(const fabric::Device& a, const fabric::Device& b) {
+  return a.node != b.node && (a.domain != b.domain || a.to_domain == fabric::kNoLink);
+}
+
 /// @throws InternalError on fewer than two devices, an unknown device or the same device twice
 [[nodiscard]] MemberOrder order_members(const std::vector<int>& devices, const fabric::Fabric& fabric);
 
@@ -48,5 +53,19 @@ struct Channels {
 /// member order.
 [[nodiscard]] Channels build_channels(const MemberOrder& order, const std::vector<int>& devices,
                                       const fabric::Fabric& fabric);
+
+/// The member at each port that every island has: trees of nodes meet there.
+struct PortHeads {
+  std::int32_t ports = 1;
+  std::vector<std::int32_t> positions;  ///< [port x islands + island] in MemberOrder::members
+
+  [[nodiscard]] std::span<const std::int32_t> of_port(std::int32_t port) const {
+    const std::size_t islands = positions.size() / static_cast<std::size_t>(ports);
+    return {positions.data() + static_cast<std::size_t>(port) * islands, islands};
+  }
+};
+
+[[nodiscard]] PortHeads find_port_heads(const MemberOrder& order, const std::vector<int>& devices,
+                                        const fabric::Fabric& fabric);
 
 }  // namespace lamina::collectives

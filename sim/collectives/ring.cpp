@@ -44,53 +44,59 @@ std::int32_t broadcast_segments(std::int32_t size) {
 
 class Ring : public Collective {
  public:
-  [[nodiscard]] std::vector<FlowPhase> phases(CollectiveKind kind, const std::vector<int>& devices,
-                                              const fabric::Fabric& fabric) const override;
+  [[nodiscard]] std::vector<Candidate> candidates(CollectiveKind kind, const std::vector<int>& devices,
+                                                  const fabric::Fabric& fabric) const override;
   [[nodiscard]] std::vector<MessageStep> messages(CollectiveKind kind, const std::vector<int>& devices,
                                                   const fabric::Fabric& fabric) const override;
 };
 
-FlowPhase all_to_all_phase(const MemberOrder& order, Seconds start, FlowBuilder& builder) {
+FlowPhase all_to_all_phase(const MemberOrder& order, FlowBuilder& builder) {
   const std::int32_t size = order.size();
-  Seconds latency = start;
+  Hops hops;
   for (std::int32_t shift = 1; shift < size; ++shift) {
-    Seconds slowest;
+    Hops slowest;
     for (std::int32_t from = 0; from < size; ++from) {
-      slowest = std::max(slowest, builder.add_hop(order.members[at(from)], order.members[at((from + shift) % size)]));
+      const Hops hop = builder.add_hop(order.members[at(from)], order.members[at((from + shift) % size)]);
+      if (from == 0 || hop.between > slowest.between || (hop.between == slowest.between && hop.wire > slowest.wire)) {
+        slowest = hop;
+      }
     }
-    latency += slowest;
+    hops += slowest;
   }
-  return builder.take(1.0 / size, latency);
+  return builder.take(1.0 / size, hops);
 }
 
-FlowPhase broadcast_phase(const Channels& channels, std::int32_t size, Seconds start, FlowBuilder& builder) {
+FlowPhase broadcast_phase(const Channels& channels, std::int32_t size, FlowBuilder& builder) {
   for (std::int32_t channel = 0; channel < channels.count; ++channel) {
     const std::vector<std::int32_t> chain = chain_from_root(channels, channel);
     for (std::size_t position = 1; position < chain.size(); ++position) {
       builder.add_hop(chain[position - 1], chain[position]);
     }
   }
-  return builder.take(1.0 / channels.count, start + static_cast<double>(size - 1) * builder.slowest_hop());
+  return builder.take(1.0 / channels.count, static_cast<double>(size - 1) * builder.mean_hop());
 }
 
-std::vector<FlowPhase> Ring::phases(CollectiveKind kind, const std::vector<int>& devices,
-                                    const fabric::Fabric& fabric) const {
+FlowPhase phase_of(CollectiveKind kind, const std::vector<int>& devices, const fabric::Fabric& fabric) {
   const MemberOrder order = order_members(devices, fabric);
-  const Seconds start = start_of(order, fabric);
   FlowBuilder builder(fabric, devices);
   if (kind == CollectiveKind::kAllToAll) {
-    return {all_to_all_phase(order, start, builder)};
+    return all_to_all_phase(order, builder);
   }
   const std::int32_t size = order.size();
   const Channels channels = build_channels(order, devices, fabric);
   if (kind == CollectiveKind::kBroadcast) {
-    return {broadcast_phase(channels, size, start, builder)};
+    return broadcast_phase(channels, size, builder);
   }
   for (std::int32_t channel = 0; channel < channels.count; ++channel) {
     builder.add_ring(channels.ring(channel));
   }
   const double steps = ring_steps(kind, size);
-  return {builder.take(steps / size / channels.count, start + steps * builder.slowest_hop())};
+  return builder.take(steps / size / channels.count, steps * builder.mean_hop());
+}
+
+std::vector<Candidate> Ring::candidates(CollectiveKind kind, const std::vector<int>& devices,
+                                        const fabric::Fabric& fabric) const {
+  return {{kRing, {phase_of(kind, devices, fabric)}}};
 }
 
 std::vector<MessageStep> all_to_all_messages(const MemberOrder& order) {

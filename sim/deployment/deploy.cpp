@@ -17,14 +17,14 @@ using collectives::LinkUse;
 using graph::CollectiveKind;
 using graph::GroupKind;
 
-/// Collective kinds that a role runs in each kind of group.
-using KindsInUse = std::array<std::set<CollectiveKind>, graph::kGroupKinds>;
+/// Payloads of the collectives that a role runs in each kind of group.
+using KindsInUse = std::array<std::map<CollectiveKind, std::set<double>>, graph::kGroupKinds>;
 
 KindsInUse kinds_in_use(const graph::Program& program) {
   KindsInUse result;
   for (const graph::Operation& operation : program.operations) {
     if (operation.kind == graph::OperationKind::kCollective) {
-      result[static_cast<std::size_t>(operation.group)].insert(operation.collective);
+      result[static_cast<std::size_t>(operation.group)][operation.collective].insert(operation.bytes);
     }
   }
   return result;
@@ -185,7 +185,7 @@ class Builder {
 
   template <class Member>
   void add_group(GroupKind kind, const KindsInUse& in_use, int size, Member member_at) {
-    const std::set<CollectiveKind>& collectives = in_use[static_cast<std::size_t>(kind)];
+    const auto& collectives = in_use[static_cast<std::size_t>(kind)];
     if (collectives.empty() || size < 2) {
       return;
     }
@@ -202,20 +202,26 @@ class Builder {
     }
     if (form_ == scenario::CollectiveForm::kMessage) {
       auto& messages = result_.group_messages.emplace_back();
-      for (const CollectiveKind collective : collectives) {
+      for (const auto& [collective, payloads] : collectives) {
         messages[static_cast<std::size_t>(collective)] = message_form(collective);
       }
     } else {
-      for (const CollectiveKind collective : collectives) {
-        add_fluid_form(collective);
+      for (const auto& [collective, payloads] : collectives) {
+        add_fluid_form(collective, payloads);
       }
     }
     result_.close_group(size);
   }
 
-  void add_fluid_form(CollectiveKind kind) {
-    for (const collectives::FlowPhase& phase : algorithm_.phases(kind, devices_, fabric_)) {
-      result_.group_steps.push_back({kind, add_path(phase.links, phase.latency.value()), phase.bytes_per_payload});
+  void add_fluid_form(CollectiveKind kind, const std::set<double>& payloads) {
+    for (const collectives::Plan& plan : collectives::make_plans(algorithm_, kind, devices_, fabric_)) {
+      if (std::none_of(payloads.begin(), payloads.end(), [&](double bytes) { return plan.range.contains(bytes); })) {
+        continue;  // paths of large groups take much memory
+      }
+      for (const collectives::PlannedPhase& phase : plan.phases) {
+        const std::int32_t path = add_path(phase.links, phase.latency.value());
+        result_.group_steps.push_back({kind, {path, phase.bytes_per_payload, phase.pace, plan.range}});
+      }
     }
   }
 

@@ -2,9 +2,10 @@
 
 #include <array>
 #include <cstdint>
+#include <ranges>
 #include <vector>
 
-#include "sim/collectives/collective.hpp"
+#include "sim/collectives/plans.hpp"
 #include "sim/fabric/fabric.hpp"
 #include "sim/graph/operation_graph.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -40,10 +41,12 @@ struct Path {
   double alone_s_per_byte = 0;
 };
 
-/// A chain of flows: (path, bytes moved per byte of payload).
+/// A flow of a chain: bytes moved over a path per byte of payload.
 struct FlowStep {
   std::int32_t path = -1;
   double bytes_per_payload = 1;
+  double pace = 1;                    ///< as collectives::PlannedPhase::pace
+  collectives::PayloadRange range{};  ///< the chain is made of the steps whose range contains the payload
 };
 
 struct Channel {
@@ -66,6 +69,12 @@ struct Group {
   int size = 0;                       ///< members in reality
   std::array<std::vector<FlowStep>, graph::kCollectiveKinds> steps;  ///< by CollectiveKind; only those that occur
   std::array<std::vector<GroupMessage>, graph::kCollectiveKinds> messages;  ///< message form: replaces `steps`
+
+  /// The chain of flows for a payload.
+  [[nodiscard]] auto chain(graph::CollectiveKind kind, double payload) const {
+    return std::views::filter(steps[static_cast<std::size_t>(kind)],
+                              [payload](const FlowStep& step) { return step.range.contains(payload); });
+  }
 };
 
 struct Rank {

@@ -46,7 +46,7 @@ void flatten_groups(const Deployment& deployment, Whole& whole) {
     whole.group_members.insert(whole.group_members.end(), group.members.begin(), group.members.end());
     for (std::size_t kind = 0; kind < group.steps.size(); ++kind) {
       for (const FlowStep& step : group.steps[kind]) {
-        whole.group_steps.push_back({static_cast<graph::CollectiveKind>(kind), step.path, step.bytes_per_payload});
+        whole.group_steps.push_back({static_cast<graph::CollectiveKind>(kind), step});
       }
       has_messages = has_messages || !group.messages[kind].empty();
     }
@@ -138,7 +138,7 @@ Group group_of(const Whole& whole, std::size_t group) {
   result.members.assign(members.begin(), members.end());
   result.size = whole.group_sizes[group];
   for (const WholeStep& step : whole.steps_of(group)) {
-    result.steps[static_cast<std::size_t>(step.collective)].push_back({step.path, step.bytes_per_payload});
+    result.steps[static_cast<std::size_t>(step.collective)].push_back(step.flow);
   }
   if (!whole.group_messages.empty()) {
     result.messages = whole.group_messages[group];

@@ -63,8 +63,7 @@ struct WholeRank {
 /// One flow of one collective of a group.
 struct WholeStep {
   graph::CollectiveKind collective = graph::CollectiveKind::kAllReduce;
-  std::int32_t path = -1;
-  double bytes_per_payload = 1;
+  FlowStep flow;
 };
 
 /// Ranges [begins[i], begins[i + 1]) of another array.

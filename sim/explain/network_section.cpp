@@ -57,11 +57,15 @@ void write_exchange(Writer& writer, const Subject& subject, const std::vector<in
     return;
   }
   const auto& fabric = subject.prepared.fabric;
-  const auto phases = algorithm->implementation->phases(exchange.kind, devices, fabric);
-  writer.number(exchange.name, text_of(collectives::idle_time(phases, exchange.payload, fabric)),
+  const auto plans = collectives::make_plans(*algorithm->implementation, exchange.kind, devices, fabric);
+  const auto plan = std::find_if(plans.begin(), plans.end(), [&](const collectives::Plan& one) {
+    return one.range.contains(exchange.payload.value());
+  });
+  const std::string under = plan->protocol.empty() ? "" : fmt::format(" under {}", plan->protocol);
+  writer.number(exchange.name, text_of(plan->latency + Seconds(exchange.payload.value() * plan->s_per_byte)),
                 fmt::format("{} of {} among {} ranks in {} phase(s): {}", graph::name_of(exchange.kind),
-                            text_of(exchange.payload), devices.size(), phases.size(), exchange.meaning),
-                algorithm->info.name);
+                            text_of(exchange.payload), devices.size(), plan->phases.size(), exchange.meaning),
+                fmt::format("{}{}", plan->algorithm, under));
 }
 
 void write_tensor(Writer& writer, const Subject& subject) {

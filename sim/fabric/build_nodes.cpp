@@ -97,8 +97,8 @@ Fabric build_nodes(const scenario::Cluster& cluster) {
   fabric.host_latency = cluster.node.host_path.latency;
   fabric.port_latency = cluster.network.port_latency;
   fabric.switch_latency = cluster.network.switch_latency;
-  fabric.device_link_start = cluster.node.device_link.collective_start;
-  fabric.network_start = cluster.network.collective_start;
+  fabric.device_link_protocols = cluster.node.device_link.protocols;
+  fabric.network_protocols = cluster.network.protocols;
   add_devices(fabric, cluster);
   add_host_paths(fabric, cluster);
   add_ports(fabric, cluster);

@@ -67,11 +67,11 @@ struct Fabric {
   std::vector<Link> links;
   Seconds device_link_latency;  ///< device -> device inside a domain
   Seconds host_latency;
-  Seconds port_latency;       ///< both ends together
-  Seconds switch_latency;     ///< per switch
-  Seconds device_link_start;  ///< of a collective inside a domain, before it moves anything
-  Seconds network_start;      ///< of a collective that leaves a domain
-  std::string description;    ///< one line: "fat tree, 2 levels, 76 leaves of 32 nodes, non-blocking"
+  Seconds port_latency;                                             ///< both ends together
+  Seconds switch_latency;                                           ///< per switch
+  std::vector<scenario::CollectiveProtocol> device_link_protocols;  ///< of collectives inside a domain
+  std::vector<scenario::CollectiveProtocol> network_protocols;      ///< of collectives that leave a domain
+  std::string description;  ///< one line: "fat tree, 2 levels, 76 leaves of 32 nodes, non-blocking"
   /// Trunk links and switches from one port to another (different ports of one plane). Set by the topology; null when
   /// there is no network.
   std::function<void(std::int32_t from_port, std::int32_t to_port, NetworkHop& hop)> network_route;

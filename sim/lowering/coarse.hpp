@@ -10,19 +10,12 @@
 #include "sim/graph/operation_graph.hpp"
 #include "sim/model/work.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/units/transfer_time.hpp"
 
 namespace lamina::lowering {
 
-/// What a transfer takes when nothing shares its links.
-struct ClosedTime {
-  double latency_s = 0;
-  double s_per_byte = 0;
-
-  [[nodiscard]] double seconds(double bytes) const { return latency_s + bytes * s_per_byte; }
-};
-
 /// Of the tensor group's collectives, by graph::CollectiveKind.
-using TensorTimes = std::array<ClosedTime, graph::kCollectiveKinds>;
+using TensorTimes = std::array<TransferTime, graph::kCollectiveKinds>;
 
 /// The programs of `lower` with as few operations as leave every date of a replay without contention the same: tasks of
 /// an action that follow each other on the compute stream without a restore, reduction or host copy that begins or ends

@@ -22,7 +22,6 @@ namespace {
 
 using graph::CollectiveKind;
 using graph::GroupKind;
-using lowering::ClosedTime;
 
 constexpr std::size_t kMostTables = 256;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -44,37 +43,34 @@ std::string key_of(const scenario::PluginChoice& choice) {
   return key;
 }
 
+std::string key_of(const std::vector<scenario::CollectiveProtocol>& protocols) {
+  std::string key;
+  for (const scenario::CollectiveProtocol& protocol : protocols) {
+    key += fmt::format("{},{},{},{},{}/", protocol.name, protocol.algorithm, protocol.start.value(),
+                       protocol.hop.value(), protocol.efficiency);
+  }
+  return key;
+}
+
 /// All that a fabric is built from.
 std::string key_of(const scenario::Cluster& cluster) {
   const scenario::Node& node = cluster.node;
   const scenario::Network& network = cluster.network;
-  return fmt::format(
-      "{};{};{};{};{};{};{};{};{};{};{};{};{};{};{};{}|{}", cluster.nodes, node.devices, node.device_link_domain,
-      node.nics, node.device_link.bandwidth.value(), node.device_link.latency.value(), node.host_path.bandwidth.value(),
-      node.host_path.latency.value(), node.host_path.shared_by, network.bandwidth.value(), network.port_latency.value(),
-      network.switch_latency.value(), network.efficiency, network.name, node.device_link.collective_start.value(),
-      network.collective_start.value(), key_of(cluster.topology));
+  return fmt::format("{};{};{};{};{};{};{};{};{};{};{};{};{};{};{};{}|{}", cluster.nodes, node.devices,
+                     node.device_link_domain, node.nics, node.device_link.bandwidth.value(),
+                     node.device_link.latency.value(), node.host_path.bandwidth.value(), node.host_path.latency.value(),
+                     node.host_path.shared_by, network.bandwidth.value(), network.port_latency.value(),
+                     network.switch_latency.value(), network.efficiency, network.name,
+                     key_of(node.device_link.protocols), key_of(network.protocols), key_of(cluster.topology));
 }
 
-/// Seconds of one byte that crosses the links at nominal bandwidth, as deployment::Path::alone_s_per_byte.
-double alone(const fabric::Fabric& fabric, const std::vector<collectives::LinkUse>& links) {
-  double slowest = 0;
-  for (const collectives::LinkUse& use : links) {
-    const fabric::Link& link = fabric.links[static_cast<std::size_t>(use.link)];
-    if (!link.never_limits) {
-      slowest = std::max(slowest, use.count / link.bandwidth.value());
-    }
-  }
-  return slowest;
-}
-
-ClosedTime time_of_route(const fabric::Fabric& fabric, const fabric::Route& route) {
+TransferTime time_of_route(const fabric::Fabric& fabric, const fabric::Route& route) {
   std::vector<collectives::LinkUse> uses;
   uses.reserve(route.links.size());
   for (const fabric::LinkId link : route.links) {
     uses.push_back({link, 1});
   }
-  return {route.latency.value(), alone(fabric, uses)};
+  return {{{route.latency.value(), collectives::seconds_per_byte(uses, fabric)}}};
 }
 
 /// Devices of a group of replica 0 and tensor rank 0: the first, the distance of neighbours, their number.
@@ -101,10 +97,6 @@ Devices devices_of(const scenario::Strategy& strategy, GroupKind group, int pipe
   }
   const bool member = pipeline_rank == 0 || pipeline_rank == last;
   return {at(0, 0, 0), at(0, last, 0) - at(0, 0, 0), last > 0 && member ? 2 : 1};
-}
-
-replay::TransferTime transfer(const ClosedTime& time) {
-  return {time.latency_s, time.s_per_byte};
 }
 
 struct Work {
@@ -274,8 +266,8 @@ tl::expected<std::shared_ptr<const schedules::ScheduleTable>, error::Infeasible>
   return table;
 }
 
-ClosedTime CoarseSearch::time_of(const scenario::Scenario& scenario, GroupKind group, CollectiveKind kind,
-                                 int pipeline_rank) {
+TransferTime CoarseSearch::time_of(const scenario::Scenario& scenario, GroupKind group, CollectiveKind kind,
+                                   int pipeline_rank) {
   const Devices devices = devices_of(scenario.strategy, group, pipeline_rank);
   GroupKey key{kind, devices.first, devices.stride, devices.size, scenario.simulation.collective_algorithm};
   if (const auto known = group_times_.find(key); known != group_times_.end()) {
@@ -285,12 +277,8 @@ ClosedTime CoarseSearch::time_of(const scenario::Scenario& scenario, GroupKind g
   for (int i = 0; i < devices.size; ++i) {
     members.push_back(devices.first + i * devices.stride);
   }
-  ClosedTime time;
   const auto& algorithm = chosen(catalogs_.collectives, key.algorithm);
-  for (const collectives::FlowPhase& phase : algorithm.phases(kind, members, fabric_)) {
-    time.latency_s += phase.latency.value();
-    time.s_per_byte += phase.bytes_per_payload * alone(fabric_, phase.links);
-  }
+  TransferTime time = collectives::idle_time(collectives::make_plans(algorithm, kind, members, fabric_));
   group_times_.emplace(std::move(key), time);
   return time;
 }
@@ -323,7 +311,7 @@ std::vector<replay::ProgramTimes> CoarseSearch::program_times(const scenario::Sc
     for (std::size_t c = 0; c < program.channels.size(); ++c) {
       if (program.channels[c].sends) {
         const int peer = deployment::device_of(scenario.strategy, 0, program.channels[c].peer, 0);
-        times.channels[c] = transfer(time_of_route(fabric_, fabric::route(fabric_, device, peer)));
+        times.channels[c] = time_of_route(fabric_, fabric::route(fabric_, device, peer));
       }
     }
     for (std::size_t group = 0; group < graph::kGroupKinds; ++group) {
@@ -339,14 +327,14 @@ std::vector<replay::ProgramTimes> CoarseSearch::program_times(const scenario::Sc
       const auto kind = static_cast<std::size_t>(operation.collective);
       if (operation.kind == graph::OperationKind::kCollective && times.joins[group] && !known[group][kind]) {
         known[group][kind] = true;
-        times.collectives[group][kind] = transfer(time_of(scenario, operation.group, operation.collective, rank));
+        times.collectives[group][kind] = time_of(scenario, operation.group, operation.collective, rank);
       }
     }
     if (copies[1]) {
-      times.to_host = transfer(time_of_route(fabric_, fabric::host_route(fabric_, device, true)));
+      times.to_host = time_of_route(fabric_, fabric::host_route(fabric_, device, true));
     }
     if (copies[0]) {
-      times.from_host = transfer(time_of_route(fabric_, fabric::host_route(fabric_, device, false)));
+      times.from_host = time_of_route(fabric_, fabric::host_route(fabric_, device, false));
     }
   }
   return result;

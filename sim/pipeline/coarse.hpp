@@ -66,8 +66,8 @@ class CoarseSearch {
   [[nodiscard]] tl::expected<const fabric::Fabric*, error::Infeasible> fabric_of(const scenario::Cluster& cluster);
   [[nodiscard]] tl::expected<std::shared_ptr<const schedules::ScheduleTable>, error::Infeasible> table_of(
       const scenario::Scenario& scenario, const model::WorkModel& work);
-  [[nodiscard]] lowering::ClosedTime time_of(const scenario::Scenario& scenario, graph::GroupKind group,
-                                             graph::CollectiveKind kind, int pipeline_rank);
+  [[nodiscard]] TransferTime time_of(const scenario::Scenario& scenario, graph::GroupKind group,
+                                     graph::CollectiveKind kind, int pipeline_rank);
   [[nodiscard]] std::vector<lowering::TensorTimes> tensor_times(const scenario::Scenario& scenario);
   [[nodiscard]] std::vector<replay::ProgramTimes> program_times(const scenario::Scenario& scenario,
                                                                 const std::vector<graph::Program>& programs);
@@ -76,7 +76,7 @@ class CoarseSearch {
   const Catalogs& catalogs_;
   std::string cluster_key_;
   fabric::Fabric fabric_;
-  std::map<GroupKey, lowering::ClosedTime> group_times_;
+  std::map<GroupKey, TransferTime> group_times_;
   std::map<std::string, std::shared_ptr<const schedules::ScheduleTable>> tables_;
 };
 

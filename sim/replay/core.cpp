@@ -259,6 +259,9 @@ void Core::start_collective(std::uint32_t run) {
 void Core::next_step(std::uint32_t run) {
   CollectiveRun& current = runs_[run];
   const auto& steps = deployment_.groups[static_cast<std::size_t>(current.group)].steps[current.kind];
+  while (current.step < steps.size() && !steps[current.step].range.contains(current.bytes)) {
+    ++current.step;
+  }
   if (current.step == steps.size()) {
     finish_collective(run);
     return;
@@ -268,7 +271,8 @@ void Core::next_step(std::uint32_t run) {
                   .run = run,
                   .path = step.path,
                   .bytes = current.bytes * step.bytes_per_payload,
-                  .factor = current.factor});
+                  .factor = current.factor,
+                  .pace = step.pace});
 }
 
 void Core::send_messages(std::uint32_t run) {
@@ -336,7 +340,7 @@ void Core::begin_flow(std::uint32_t slot) {
   Transfer& transfer = transfers_[slot];
   if (transfer.bytes > 0) {
     transfer.flow_start = transport_.now();
-    transport_.start_flow(transfer.path, transfer.bytes, kTransferBit | slot);
+    transport_.start_flow(transfer.path, transfer.bytes * transfer.pace, kTransferBit | slot);
   } else {
     queue_.push_back(kTransferBit | slot);
   }

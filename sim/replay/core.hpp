@@ -47,6 +47,7 @@ class Core final : private TransportListener {
     std::int32_t path = -1;
     double bytes = 0;
     double factor = 1;      ///< of jitter, on latency and bytes
+    double pace = 1;        ///< as deployment::FlowStep::pace
     double start = 0;       ///< of the span
     double flow_start = 0;  ///< after latency
   };

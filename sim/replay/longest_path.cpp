@@ -23,7 +23,7 @@ constexpr bool crosses_roles(GroupKind group) {
 
 /// What a transfer or computation takes; 0 for receives, which take what their sends do.
 double seconds_of(const graph::Operation& one, const ProgramTimes& times) {
-  const auto seconds = [&](const TransferTime& time) { return time.latency_s + one.bytes * time.s_per_byte; };
+  const auto seconds = [&](const TransferTime& time) { return time.seconds(one.bytes); };
   switch (one.kind) {
     case OperationKind::kCompute:
       return one.duration_s;

@@ -6,14 +6,9 @@
 
 #include "sim/graph/operation_graph.hpp"
 #include "sim/timeline/timeline.hpp"
+#include "sim/units/transfer_time.hpp"
 
 namespace lamina::replay {
-
-/// Seconds of one transfer as latency + bytes x this.
-struct TransferTime {
-  double latency_s = 0;
-  double s_per_byte = 0;
-};
 
 /// What the transfers of one program take, nobody else about.
 struct ProgramTimes {

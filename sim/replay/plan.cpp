@@ -161,8 +161,9 @@ class Planner {
     }
     for (const auto& steps : group.steps) {
       for (const deployment::FlowStep& step : steps) {
-        require(is_index(step.path, limiting_.size()) && is_amount(step.bytes_per_payload),
-                "group {} has a flow of {} per byte on path {}", index, step.bytes_per_payload, step.path);
+        require(is_index(step.path, limiting_.size()) && is_amount(step.bytes_per_payload) && is_amount(step.pace),
+                "group {} has a flow of {} x {} per byte on path {}", index, step.bytes_per_payload, step.pace,
+                step.path);
       }
     }
     for (const auto& messages : group.messages) {
@@ -273,7 +274,8 @@ class Planner {
       return;  // counted once, for the first member
     }
     const auto kind = static_cast<std::size_t>(operation.collective);
-    if (group.steps[kind].empty() && group.messages[kind].empty()) {
+    auto chain = group.chain(operation.collective, operation.bytes);
+    if (chain.empty() && group.messages[kind].empty()) {
       require(false, "group {} has no way to run {}", group_index, describe(graph_, vertex));
     }
     if (!group.messages[kind].empty()) {
@@ -282,8 +284,8 @@ class Planner {
       }
       return;
     }
-    for (const deployment::FlowStep& step : group.steps[kind]) {
-      add_flow(step.path, operation.bytes * step.bytes_per_payload, vertex);
+    for (const deployment::FlowStep& step : chain) {
+      add_flow(step.path, operation.bytes * step.bytes_per_payload * step.pace, vertex);
     }
   }
 

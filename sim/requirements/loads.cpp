@@ -52,7 +52,7 @@ class Counter {
       return;  // counted once
     }
     const auto kind = static_cast<std::size_t>(operation.collective);
-    for (const deployment::FlowStep& step : group.steps[kind]) {
+    for (const deployment::FlowStep& step : group.chain(operation.collective, operation.bytes)) {
       move(step.path, operation, operation.bytes * step.bytes_per_payload);
     }
     for (const deployment::GroupMessage& message : group.messages[kind]) {

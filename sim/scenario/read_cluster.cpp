@@ -61,6 +61,30 @@ void check_size(const SectionReader& reader, const Cluster& cluster) {
   }
 }
 
+std::vector<CollectiveProtocol> read_protocols(const Schema& schema, const SectionReader& links) {
+  std::vector<CollectiveProtocol> protocols;
+  if (!links.has("protocols")) {
+    return protocols;
+  }
+  bool general = false;
+  for (const SectionReader& reader :
+       read_items(schema, *links.section().find("protocols"), *links.value("protocols"), links.path("protocols"))) {
+    CollectiveProtocol& protocol = protocols.emplace_back();
+    protocol.name = reader.text("name");
+    protocol.algorithm = reader.has("algorithm") ? reader.text("algorithm") : "";
+    protocol.start = reader.quantity<Seconds>("start");
+    protocol.hop = reader.quantity<Seconds>("hop");
+    protocol.efficiency = reader.number("efficiency");
+    general = general || protocol.algorithm.empty();
+  }
+  if (!general) {
+    links.fail_at("protocols", {"No protocol holds for all algorithms.",
+                                fmt::format("{} protocols, each with `algorithm`", protocols.size()),
+                                "at least one without `algorithm`, for those that none names"});
+  }
+  return protocols;
+}
+
 }  // namespace
 
 Accelerator read_accelerator(const Context& context, const Tree& value, const std::string& path) {
@@ -88,7 +112,7 @@ DeviceLink read_device_link(const Context& context, const Tree& value, const std
   read_origin(reader, link);
   link.bandwidth = reader.quantity<BytesPerSecond>("bandwidth");
   link.latency = reader.quantity<Seconds>("latency");
-  link.collective_start = reader.quantity<Seconds>("collective_start");
+  link.protocols = read_protocols(context.schema, reader);
   return link;
 }
 
@@ -109,7 +133,7 @@ Network read_network(const Context& context, const Tree& value, const std::strin
   network.bandwidth = reader.quantity<BytesPerSecond>("bandwidth");
   network.port_latency = reader.quantity<Seconds>("port_latency");
   network.switch_latency = reader.quantity<Seconds>("switch_latency");
-  network.collective_start = reader.quantity<Seconds>("collective_start");
+  network.protocols = read_protocols(context.schema, reader);
   network.efficiency = reader.number("efficiency");
   return network;
 }

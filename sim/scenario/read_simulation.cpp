@@ -82,6 +82,12 @@ Simulation read_simulation(const Context& context, const Tree* value, const Posi
                           collectives == nullptr ? mapping(position) : *collectives, reader.path("collectives"));
   simulation.collective_algorithm = how.text("algorithm");
   simulation.collective_form = how.text("form") == "message" ? CollectiveForm::kMessage : CollectiveForm::kFluid;
+  if (simulation.collective_form == CollectiveForm::kMessage &&
+      (simulation.collective_algorithm == "automatic" || simulation.collective_algorithm == "nvls" ||
+       simulation.collective_algorithm == "sharp")) {
+    how.fail_at("form", {fmt::format("\"{}\" has no message form.", simulation.collective_algorithm), "message",
+                         "fluid, or one of the algorithms ring, tree and hierarchical"});
+  }
   simulation.communication_slowdown = reader.number("communication_slowdown");
   simulation.attention_scores = reader.boolean("attention_scores");
   simulation.fold = reader.boolean("fold");

@@ -66,13 +66,22 @@ struct Accelerator {
   int multiprocessors = 0;
 };
 
+/// One way in which a library runs collectives over links; it takes the one that is fastest for a payload.
+struct CollectiveProtocol {
+  std::string name;       ///< LL, LL128, Simple, ...
+  std::string algorithm;  ///< "": for every algorithm that no protocol of the links names
+  Seconds start{0};       ///< before anything moves
+  Seconds hop{0};         ///< beside the route's latency, for every hop that follows another
+  double efficiency = 1;  ///< share of the links' rate
+};
+
 /// Device-to-device links inside a node (NVLink through NVSwitch, or PCIe).
 struct DeviceLink {
   std::string name;
   std::string source;
-  BytesPerSecond bandwidth;     ///< per device and direction
-  Seconds latency;              ///< per hop device -> switch -> device
-  Seconds collective_start{0};  ///< before a collective inside a domain moves anything
+  BytesPerSecond bandwidth;                   ///< per device and direction
+  Seconds latency;                            ///< per hop device -> switch -> device
+  std::vector<CollectiveProtocol> protocols;  ///< of collectives inside a domain; none: at once, at the links' rate
 };
 
 /// Path from a device to host memory.
@@ -88,11 +97,11 @@ struct HostPath {
 struct Network {
   std::string name;
   std::string source;
-  BytesPerSecond bandwidth;     ///< per port and direction, payload rate on the wire
-  Seconds port_latency;         ///< NIC and protocol stack, per message and end-to-end pair
-  Seconds switch_latency;       ///< per switch crossed
-  double efficiency = 1.0;      ///< share of `bandwidth` that a long message reaches
-  Seconds collective_start{0};  ///< before a collective between nodes moves anything
+  BytesPerSecond bandwidth;                   ///< per port and direction, payload rate on the wire
+  Seconds port_latency;                       ///< NIC and protocol stack, per message and end-to-end pair
+  Seconds switch_latency;                     ///< per switch crossed
+  double efficiency = 1.0;                    ///< share of `bandwidth` that a long message reaches
+  std::vector<CollectiveProtocol> protocols;  ///< of collectives that leave a domain
 };
 
 struct Node {

@@ -84,18 +84,43 @@ Section peak_section() {
   return {"peak", "cluster.node.accelerator.peak", "At least one type.", "", keys};
 }
 
-KeySpec collective_start() {
-  return with_default("0 s", between(0, 1,
-                                     key("collective_start", ValueKind::kSeconds,
-                                         "Before a collective over these links moves anything: start of its kernel, "
-                                         "synchronisation of its members, filling of its pipeline.")));
+KeySpec protocols(std::string which) {
+  return with_default_text("none: at once, at the links' rate",
+                           items("protocols", {}, "protocols",
+                                 "Ways in which a library runs collectives " + std::move(which) +
+                                     "; each payload takes the one that is fastest on an idle network."));
+}
+
+Section protocol_section() {
+  return {"protocols",
+          "cluster.node.device_link.protocols and cluster.network.protocols",
+          "A collective takes `start` + the latency of its hops + hops x `hop` + bytes / (rate x `efficiency`).",
+          "",
+          {required(key("name", ValueKind::kText, "LL, LL128, Simple, ...")),
+           with_default_text("every algorithm that no protocol of these links names",
+                             one_of({"ring", "tree", "hierarchical", "nvls", "sharp"},
+                                    key("algorithm", ValueKind::kChoice,
+                                        "The one that it holds for; `nvls` and `sharp` are what "
+                                        "`algorithm: automatic` takes up when they are named."))),
+           with_default("0 s", between(0, 1,
+                                       key("start", ValueKind::kSeconds,
+                                           "Start of the kernel, synchronisation of the members, filling of the "
+                                           "pipeline."))),
+           with_default("0 s", between(0, 1,
+                                       key("hop", ValueKind::kSeconds,
+                                           "For every hop that follows another, beside the route's latency."))),
+           with_default("1", between(1e-6, 1,
+                                     key("efficiency", ValueKind::kNumber,
+                                         "Share of the links' rate. In a collective that leaves its domain, `hop` and "
+                                         "`efficiency` inside are those of the device links' protocol of the same "
+                                         "name.")))}};
 }
 
 Section device_link_section() {
   return {"device_link", "cluster.node.device_link", "", "base",
           entry_keys({rate("bandwidth", "Per accelerator and direction."),
                       latency("latency", "From accelerator through the switch to another accelerator."),
-                      collective_start()})};
+                      protocols("inside a domain")})};
 }
 
 Section host_path_section() {
@@ -117,14 +142,14 @@ Section network_section() {
                                                 key("efficiency", ValueKind::kNumber,
                                                     "Share of `bandwidth` that a long message "
                                                     "reaches."))),
-                      collective_start()})};
+                      protocols("that leave a domain")})};
 }
 
 }  // namespace
 
 std::vector<Section> hardware_sections() {
   return {cluster_section(),     node_section(),      accelerator_section(), peak_section(),
-          device_link_section(), host_path_section(), network_section()};
+          device_link_section(), host_path_section(), network_section(),     protocol_section()};
 }
 
 }  // namespace lamina::scenario

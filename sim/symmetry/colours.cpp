@@ -165,8 +165,9 @@ class Refinement {
         key += ranks[class_of(classes_.rank, member)];
       }
       for (const deployment::WholeStep& step : whole_.steps_of(g)) {
-        key = join(key, join(paths[class_of(classes_.path, step.path)],
-                             join(bits(step.bytes_per_payload), static_cast<std::uint64_t>(step.collective))));
+        const std::uint64_t pace = join(bits(step.flow.bytes_per_payload), bits(step.flow.pace));
+        key = join(key, join(paths[class_of(classes_.path, step.flow.path)],
+                             join(pace, static_cast<std::uint64_t>(step.collective))));
       }
       return key;
     });
@@ -188,7 +189,7 @@ class Refinement {
     for (std::size_t g = 0; g < whole_.groups(); ++g) {
       std::uint64_t position = 0;
       for (const deployment::WholeStep& step : whole_.steps_of(g)) {
-        add(step.path, join(groups[classes_.group[g]], position++));
+        add(step.flow.path, join(groups[classes_.group[g]], position++));
       }
     }
     for (const bool to : {false, true}) {

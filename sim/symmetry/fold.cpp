@@ -179,7 +179,7 @@ std::int64_t group_crossings(const Whole& whole, std::size_t rank, std::size_t s
   const std::int32_t group = whole.group_of(rank, slot);
   if (group >= 0) {
     for (const deployment::WholeStep& step : whole.steps_of(static_cast<std::size_t>(group))) {
-      count += crossings(whole, step.path, over_time);
+      count += crossings(whole, step.flow.path, over_time);
     }
   }
   return count;

@@ -42,7 +42,7 @@ class Reverse {
     }
     for (std::size_t g = 0; g < whole.groups(); ++g) {
       for (const deployment::WholeStep& step : whole.steps_of(g)) {
-        own(step.path, {kGroup, static_cast<std::int32_t>(g)});
+        own(step.flow.path, {kGroup, static_cast<std::int32_t>(g)});
       }
     }
     for (const auto* paths : {&whole.to_host, &whole.from_host}) {
@@ -217,7 +217,7 @@ class Ripples {
     }
     std::uint64_t position = 0;
     for (const deployment::WholeStep& step : whole_.steps_of(group)) {
-      add(kPath, step.path, difference(change, position++));
+      add(kPath, step.flow.path, difference(change, position++));
     }
   }
 
@@ -240,7 +240,7 @@ class Ripples {
     std::uint64_t position = 0;
     if (owner.kind == kGroup) {
       const auto steps = whole_.steps_of(at(owner.index));
-      while (steps[position].path != path) {
+      while (steps[position].flow.path != path) {
         ++position;
       }
     }

@@ -72,7 +72,10 @@ class CoarseLayout : public ::testing::TestWithParam<unsigned> {};
 TEST_P(CoarseLayout, HasTheStepOfTheReplayWithoutContentionAndItsMemory) {
   std::mt19937 random(GetParam());
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
-  const scenario::Scenario scenario = tests::random_scenario(random);
+  scenario::Scenario scenario = tests::random_scenario(random);
+  if (GetParam() % 3 == 0) {
+    tests::draw_protocols(scenario, random);
+  }
   const auto estimate = CoarseSearch(catalogs).estimate(scenario);
   ASSERT_TRUE(estimate.has_value()) << estimate.error().reason;
   const pipeline::Result full = replayed(scenario);

@@ -34,6 +34,9 @@ TEST_P(RandomScenario, FoldedAndWholeReplayAgreeOnEveryOperation) {
   std::mt19937 random(GetParam());
   const pipeline::Catalogs catalogs = pipeline::builtin_catalogs();
   scenario::Scenario scenario = tests::random_scenario(random);
+  if (GetParam() % 3 == 0) {
+    tests::draw_protocols(scenario, random);
+  }
   scenario.simulation.fold = false;
   const auto prepared = pipeline::prepare(scenario, catalogs);
   ASSERT_TRUE(prepared.has_value()) << prepared.error().reason;

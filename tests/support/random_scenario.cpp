@@ -84,7 +84,7 @@ scenario::Node small_node() {
   node.accelerator.memory = Bytes(80e9);
   node.accelerator.memory_bandwidth = BytesPerSecond(1e12);
   node.accelerator.multiprocessors = 100;
-  node.device_link = {"nvlink", "", BytesPerSecond(50e9), Seconds(1e-6)};
+  node.device_link = {"nvlink", "", BytesPerSecond(50e9), Seconds(1e-6), {}};
   node.device_link_domain = 4;
   node.host_path = {"pcie", "", BytesPerSecond(10e9), Seconds(2e-6), 2};
   node.nics = 4;
@@ -112,7 +112,7 @@ scenario::Scenario small_scenario() {
   scenario.model.feed_forward = 4096;
   scenario.cluster.node = small_node();
   scenario.cluster.nodes = 1;
-  scenario.cluster.network = {"network", "", BytesPerSecond(5e9), Seconds(3e-6), Seconds(1e-6), 1.0};
+  scenario.cluster.network = {"network", "", BytesPerSecond(5e9), Seconds(3e-6), Seconds(1e-6), 1.0, {}};
   scenario.cluster.topology = choose(catalogs.topologies, "fat_tree");
   scenario.strategy.micro_batches = 4;
   scenario.strategy.schedule = choose(catalogs.schedules, "accumulate");
@@ -134,7 +134,7 @@ scenario::Scenario delayed_scenario(int ranks, int layers, double delay) {
   scenario.cluster.node.device_link_domain = 1;
   scenario.cluster.node.device_link.latency = Seconds(0);
   scenario.cluster.nodes = ranks;
-  scenario.cluster.network = {"delay", "", BytesPerSecond(1e12), Seconds(delay), Seconds(0), 1.0};
+  scenario.cluster.network = {"delay", "", BytesPerSecond(1e12), Seconds(delay), Seconds(0), 1.0, {}};
   scenario.strategy.pipeline_parallel = ranks;
   scenario.strategy.schedule = choose_schedule("one_forward_one_backward");
   scenario.strategy.update = scenario::Update::kWithReduction;  // no norm over the pipeline, which would be late too
@@ -199,6 +199,26 @@ scenario::Scenario random_scenario(std::mt19937& random) {
 void free_hosts(scenario::Scenario& scenario) {
   scenario.simulation.cost_model.parameters.set_number("launch_interval", 0);
   scenario.simulation.cost_model.parameters.set_number("backward_launch_interval", 0);
+}
+
+void draw_protocols(scenario::Scenario& scenario, std::mt19937& random) {
+  const auto protocols = [&](double unit) {
+    std::vector<scenario::CollectiveProtocol> result = {
+        {"LL", "", Seconds(unit), Seconds(unit / 8), pick(random, {1, 2}) / 16.0},
+        {"LL128", "", Seconds(2 * unit), Seconds(unit / 4), pick(random, {1, 3}) / 4.0},
+        {"Simple", "", Seconds(pick(random, {4, 8}) * unit), Seconds(unit), 1}};
+    if (flip(random)) {
+      result.push_back({"NVLS", "nvls", Seconds(5 * unit), Seconds(0), 0.75});
+    }
+    if (flip(random)) {
+      result.push_back({"SHARP", "sharp", Seconds(3 * unit), Seconds(0), 0.5});
+    }
+    return result;
+  };
+  scenario.cluster.node.device_link.protocols = protocols(1e-6);
+  scenario.cluster.network.protocols = protocols(5e-6);
+  const char* algorithms[] = {"automatic", "automatic", "tree", "nvls", "sharp", "ring"};
+  scenario.simulation.collective_algorithm = algorithms[pick(random, {0, 1, 2, 3, 4, 5})];
 }
 
 }  // namespace lamina::tests

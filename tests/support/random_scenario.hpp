@@ -25,4 +25,8 @@ void free_hosts(scenario::Scenario& scenario);
 /// one_forward_one_backward and layered_modular: a legal mixture drawn from `random`.
 [[nodiscard]] scenario::Scenario random_scenario(std::mt19937& random);
 
+/// Links with protocols of which each is the fastest for some payloads, and an algorithm that has to be chosen or is
+/// made by trees or switches.
+void draw_protocols(scenario::Scenario& scenario, std::mt19937& random);
+
 }  // namespace lamina::tests

@@ -131,7 +131,8 @@ Target target_of(const TransferSet& set, const LinkOptions& options) {
   target.factor =
       target.network ? node_factor(set.collective, set.ranks, set.nodes) : bus_factor(set.collective, set.ranks);
   target.ports = target.network ? std::max(options.nics_per_node, 1) : 1;
-  target.steps = ring_steps(set.collective, set.ranks);
+  target.steps =
+      target.network ? node_steps(set.collective, set.ranks, set.nodes) : ring_steps(set.collective, set.ranks);
   return target;
 }
 
@@ -279,7 +280,8 @@ Entry fit_link(const TransferSet& set, const LinkOptions& options) {
   if (target.network) {
     entry.settings = {{"switch_latency", "0 us"}, {"efficiency", "1"}};
     entry.notes.push_back(
-        "The logs do not tell ports from switches: port_latency holds both, for one hop of the ring.");
+        "The logs tell neither ports from switches nor hops inside nodes from hops between them: port_latency holds "
+        "all, for one hop between nodes.");
     if (options.nics_per_node == 0) {
       entry.notes.push_back(
           "The bandwidth is that of a whole node: use it with `nics: 1`, or calibrate again with "

@@ -46,7 +46,8 @@ struct Line {
 /// One entry: a device link (bandwidth, latency per hop) or a network (bandwidth per port, latency per message).
 ///
 /// The bandwidth is that of the ring's links: size x bus_factor / time for a device link; size x node_factor / time /
-/// nics per node for a network. The latency is that of the whole collective over its ring_steps hops.
+/// nics per node for a network. The latency is that of the whole collective over its ring_steps
+/// hops, of a network over those between nodes (node_steps): hops inside nodes are taken to cost nothing beside.
 /// @param set with ranks (at least 2) and nodes known, and at least one transfer or rate
 [[nodiscard]] Entry fit_link(const TransferSet& set, const LinkOptions& options);
 

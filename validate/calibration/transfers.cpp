@@ -88,6 +88,11 @@ double ring_steps(Collective collective, int ranks) {
                                                 : ranks - 1.0;
 }
 
+double node_steps(Collective collective, int ranks, int nodes) {
+  const bool every = nodes == 1 || collective == Collective::kAllToAll || collective == Collective::kSendReceive;
+  return ring_steps(collective, ranks) * (every ? 1 : static_cast<double>(nodes) / ranks);
+}
+
 int ranks_from_factor(Collective collective, double factor) {
   constexpr double kMostRanks = 64;    // beyond, three printed digits do not tell n from n + 1
   constexpr double kNearWhole = 0.08;  // of a rank

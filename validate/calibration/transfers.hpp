@@ -45,6 +45,10 @@ enum class Collective : std::uint8_t {
 /// Hops one after the other as sim/collectives/ring.cpp takes them: all-reduce 2(n-1), sendrecv 1, else n-1.
 [[nodiscard]] double ring_steps(Collective collective, int ranks);
 
+/// Those of them between nodes: of a ring's hops nodes / ranks; all of an all-to-all, every shift of which leaves a
+/// node. One node: all.
+[[nodiscard]] double node_steps(Collective collective, int ranks, int nodes);
+
 /// One line of a log.
 struct Transfer {
   double bytes = 0;           ///< nccl-tests' size: the buffer, or the n shards together

@@ -33,7 +33,7 @@ scenario::Scenario cluster(int nodes = 4) {
   scenario.cluster.node.nics = 1;
   scenario.cluster.node.device_link_domain = 1;
   scenario.cluster.nodes = nodes;
-  scenario.cluster.network = {"n", "", BytesPerSecond(kBandwidth), Seconds(kLatency), Seconds(0), 1.0};
+  scenario.cluster.network = {"n", "", BytesPerSecond(kBandwidth), Seconds(kLatency), Seconds(0), 1.0, {}};
   return scenario;
 }
 

@@ -1,6 +1,8 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
-#include "sim/collectives/collective.hpp"
+#include "sim/collectives/plans.hpp"
 #include "tests/contract/topologies/clusters.hpp"
 #include "topologies/topology.hpp"
 
@@ -39,8 +41,7 @@ std::vector<int> devices(int count, int stride = 1) {
 double time_of(const char* algorithm, CollectiveKind kind, const std::vector<int>& group,
                const fabric::Fabric& fabric) {
   const auto catalog = builtin_collectives();
-  return idle_time(catalog.find(algorithm)->implementation->phases(kind, group, fabric), Bytes(kPayload), fabric)
-      .value();
+  return idle_time(make_plans(*catalog.find(algorithm)->implementation, kind, group, fabric)).seconds(kPayload);
 }
 
 void expect_close(double actual, double expected) {
@@ -64,24 +65,25 @@ TEST(Ring, TakesTheTextbookTimesInADomain) {
 
 TEST(Ring, TakesTheTextbookTimeAcrossNodesWithOneDeviceEach) {
   const fabric::Fabric fabric = build("fat_tree", {.nodes = 12, .devices = 8, .domain = 8, .nics = 8});
-  constexpr double kHop = testing::kPortLatency + 3 * testing::kSwitchLatency;  // leaf to leaf, the slowest hop
+  // three leaves of four nodes: three of twelve hops cross three switches, the others one
+  constexpr double kHop = testing::kPortLatency + 1.5 * testing::kSwitchLatency;
   expect_close(time_of("ring", CollectiveKind::kAllReduce, devices(12, 8), fabric),
                2 * 11.0 / 12 * kPayload / testing::kPortBandwidth + 2 * 11 * kHop);
 }
 
-TEST(EveryAlgorithm, BeginsOnceWithTheStartOfTheLinksThatItLeavesBy) {
+TEST(EveryAlgorithm, BeginsOnceWithTheStartOfTheProtocolOfTheLinksThatItLeavesBy) {
   fabric::Fabric inside = build("nvlink_switch", {.nodes = 1, .devices = 8, .domain = 8});
   fabric::Fabric outside = build("fat_tree", {.nodes = 4, .devices = 8, .domain = 8, .nics = 8});
-  for (const char* algorithm : {"ring", "hierarchical"}) {
+  for (const char* algorithm : {"ring", "hierarchical", "tree", "nvls", "sharp", "automatic"}) {
     for (const CollectiveKind kind :
          {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather,
           CollectiveKind::kAllToAll, CollectiveKind::kBroadcast}) {
       SCOPED_TRACE(algorithm);
-      inside.device_link_start = outside.network_start = Seconds(0);
+      inside.device_link_protocols = outside.network_protocols = {};
       const double inside_s = time_of(algorithm, kind, devices(8), inside);
       const double outside_s = time_of(algorithm, kind, devices(32), outside);
-      inside.device_link_start = Seconds(3e-5);
-      outside.network_start = Seconds(7e-5);
+      inside.device_link_protocols = {{.name = "Simple", .algorithm = "", .start = Seconds(3e-5)}};
+      outside.network_protocols = {{.name = "Simple", .algorithm = "", .start = Seconds(7e-5)}};
       expect_close(time_of(algorithm, kind, devices(8), inside), inside_s + 3e-5);
       expect_close(time_of(algorithm, kind, devices(32), outside), outside_s + 7e-5);
     }
@@ -89,8 +91,9 @@ TEST(EveryAlgorithm, BeginsOnceWithTheStartOfTheLinksThatItLeavesBy) {
 }
 
 TEST(Ring, UsesAllPortsOfItsNodes) {
-  // 4 nodes of 8 devices, P ports: each of P channels moves 2(n - 1)/n of S/P through one port per node.
-  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  // 4 nodes of 8 devices, P ports: each of P channels moves 2(n - 1)/n of S/P through one port per node; one hop of
+  // eight is between nodes.
+  constexpr double kHop = (testing::kPortLatency + testing::kSwitchLatency + 7 * testing::kDeviceLinkLatency) / 8;
   for (const int ports : {1, 2, 4, 8}) {
     const fabric::Fabric fabric = build("fat_tree", {.nodes = 4, .devices = 8, .domain = 8, .nics = ports});
     expect_close(time_of("ring", CollectiveKind::kAllReduce, devices(32), fabric),
@@ -106,15 +109,16 @@ TEST(Ring, IsHeldUpByTheDeviceLinksWhenThePortsAreFaster) {
       link.bandwidth = BytesPerSecond(50e9);
     }
   }
-  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  constexpr double kHop = (testing::kPortLatency + testing::kSwitchLatency + 7 * testing::kDeviceLinkLatency) / 8;
   expect_close(time_of("ring", CollectiveKind::kAllGather, devices(16), fabric),
                15.0 / 16 * kPayload / 8 * 7 / 50e9 + 15 * kHop);
 }
 
 TEST(Ring, CrossesAnOversubscribedTrunkOncePerChannelAndDirection) {
-  // Two leaves of 4 nodes with one port each, 8:1: trunk 4 x 25 / 8 = 12.5 GB/s, crossed once per direction.
+  // Two leaves of 4 nodes with one port each, 8:1: trunk 4 x 25 / 8 = 12.5 GB/s, crossed once per direction; two of
+  // eight hops cross three switches, the others one.
   const fabric::Fabric fabric = build("fat_tree", {.nodes = 8, .devices = 1, .domain = 1, .nics = 1}, 8);
-  constexpr double kHop = testing::kPortLatency + 3 * testing::kSwitchLatency;
+  constexpr double kHop = testing::kPortLatency + 1.5 * testing::kSwitchLatency;
   expect_close(time_of("ring", CollectiveKind::kAllGather, devices(8), fabric), 7.0 / 8 * kPayload / 12.5e9 + 7 * kHop);
 }
 
@@ -152,7 +156,7 @@ TEST(Hierarchical, ScattersInsideBeforeItGoesOutAndGathersInsideLast) {
   const fabric::Fabric fabric = build("fat_tree", {.nodes = 4, .devices = 8, .domain = 8, .nics = 8});
   const auto catalog = builtin_collectives();
   const Collective& algorithm = *catalog.find("hierarchical")->implementation;
-  const auto phases = algorithm.phases(CollectiveKind::kAllReduce, devices(32), fabric);
+  const auto phases = algorithm.candidates(CollectiveKind::kAllReduce, devices(32), fabric).front().phases;
   ASSERT_EQ(phases.size(), 3U);
   EXPECT_DOUBLE_EQ(phases[0].bytes_per_payload, 7.0 / 8);
   EXPECT_DOUBLE_EQ(phases[1].bytes_per_payload, 2 * 3.0 / 4 / 8);
@@ -173,18 +177,68 @@ TEST(Hierarchical, FallsBackToTheRingWhereThereIsNoHierarchy) {
                    time_of("ring", CollectiveKind::kBroadcast, devices(32), fabric));
 }
 
-TEST(IdleTime, LeavesOutLinksThatNeverLimit) {
-  fabric::Fabric fabric;
-  fabric.links.resize(2);
-  fabric.links[0].bandwidth = BytesPerSecond(10);
-  fabric.links[1].bandwidth = BytesPerSecond(1);
-  fabric.links[1].never_limits = true;
-  FlowPhase phase;
-  phase.links = {{0, 3}, {1, 1}};
-  phase.bytes_per_payload = 0.5;
-  phase.latency = Seconds(2);
-  EXPECT_DOUBLE_EQ(idle_time({phase, phase}, Bytes(40), fabric).value(), 2 * (2 + 40 * 0.5 * 3 / 10));
-  EXPECT_DOUBLE_EQ(idle_time({}, Bytes(40), fabric).value(), 0);
+TEST(Tree, MovesEveryByteOncePerDirectionOverThePortsOfTwoNodes) {
+  // Two nodes of one device: S each way over one port, up and down one level.
+  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  const fabric::Fabric fabric = build("fat_tree", {.nodes = 2, .devices = 1, .domain = 1, .nics = 1});
+  expect_close(time_of("tree", CollectiveKind::kAllReduce, devices(2), fabric),
+               kPayload / testing::kPortBandwidth + 2 * kHop);
+}
+
+TEST(Tree, MovesEveryByteTwiceOverThePortsOfManyNodesInLogarithmicallyManyHops) {
+  // An island inside one tree is a leaf of the other: 3/2 and 1/2 of half the payload each way (up one parent, down two
+  // children), 2 S per port in all. Depth of the in-order tree of 4 nodes: 0 - 2 - {1, 3}.
+  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  const fabric::Fabric fabric = build("fat_tree", {.nodes = 4, .devices = 1, .domain = 1, .nics = 1});
+  expect_close(time_of("tree", CollectiveKind::kAllReduce, devices(4), fabric),
+               2 * kPayload / testing::kPortBandwidth + 2 * 2 * kHop);
+}
+
+TEST(Tree, PassesTheMembersOfANodeInAChain) {
+  // 8 devices on 8 ports, two nodes: S/8 per port, but S up and S down over the device links of a chain's middle.
+  fabric::Fabric fabric = build("fat_tree", {.nodes = 2, .devices = 8, .domain = 8, .nics = 8});
+  for (fabric::Link& link : fabric.links) {
+    if (link.link_class == fabric::LinkClass::kDeviceLink) {
+      link.bandwidth = BytesPerSecond(50e9);
+    }
+  }
+  // Of 16 trees each has its own head: a device is 14 times inside a chain (up and down out of it), twice its end and
+  // twice its head (one of both ways each): 14 x 2 + 2 + 2, less what both share.
+  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  const double latency = 2 * (7 * testing::kDeviceLinkLatency + kHop);
+  const double crossings = 2 * 6 * 2 + 2 + 2;  // per tree kind: 6 inside, 1 head, 1 end, of 8 ports
+  expect_close(time_of("tree", CollectiveKind::kAllReduce, devices(16), fabric),
+               crossings * kPayload / 16 / 50e9 + latency);
+}
+
+TEST(Nvls, SendsAndReceivesOneShardMoreThanThePayload) {
+  const fabric::Fabric fabric = build("nvlink_switch", {.nodes = 1, .devices = 8, .domain = 8});
+  constexpr double kBandwidth = testing::kDeviceLinkBandwidth;
+  expect_close(time_of("nvls", CollectiveKind::kAllReduce, devices(8), fabric),
+               9.0 / 8 * kPayload / kBandwidth + 2 * testing::kDeviceLinkLatency);
+  expect_close(time_of("nvls", CollectiveKind::kAllGather, devices(8), fabric),
+               kPayload / kBandwidth + testing::kDeviceLinkLatency);
+  expect_close(time_of("nvls", CollectiveKind::kReduceScatter, devices(8), fabric),
+               kPayload / kBandwidth + testing::kDeviceLinkLatency);
+}
+
+TEST(Nvls, OverlapsTheSwitchesWithTheTreesBetweenTheNodes) {
+  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  const fabric::Fabric fabric = build("fat_tree", {.nodes = 2, .devices = 8, .domain = 8, .nics = 8});
+  const double latency = 2 * testing::kDeviceLinkLatency + 2 * kHop;
+  const double ports = kPayload / 8 / testing::kPortBandwidth;
+  const double switches = 9.0 / 8 * kPayload / testing::kDeviceLinkBandwidth;
+  expect_close(time_of("nvls", CollectiveKind::kAllReduce, devices(16), fabric), std::max(ports, switches) + latency);
+}
+
+TEST(Sharp, SendsEachShareOnceAndReceivesTheSumOnce) {
+  constexpr double kHop = testing::kPortLatency + testing::kSwitchLatency;
+  const fabric::Fabric fabric = build("fat_tree", {.nodes = 4, .devices = 8, .domain = 8, .nics = 8});
+  const double inside = 7.0 / 8 * kPayload / testing::kDeviceLinkBandwidth + 7 * testing::kDeviceLinkLatency;
+  expect_close(time_of("sharp", CollectiveKind::kAllReduce, devices(32), fabric),
+               2 * inside + kPayload / 8 / testing::kPortBandwidth + kHop);
+  expect_close(time_of("sharp", CollectiveKind::kAllReduce, devices(4, 8), fabric),
+               kPayload / testing::kPortBandwidth + kHop);
 }
 
 }  // namespace

@@ -52,6 +52,29 @@ TEST(ScenarioErrors, ABareNumberForADimensionedKeyIsRefused) {
   EXPECT_THAT(fault.allowed, HasSubstr("Gbit/s"));
 }
 
+TEST(ScenarioErrors, ProtocolsThatLeaveAnAlgorithmWithoutOneAreRefused) {
+  const auto fault = fault_of(with_line(
+      6, "  network: {base: infiniband-hdr, protocols: [{name: A, algorithm: tree}, {name: B, algorithm: ring}]}"));
+  EXPECT_EQ(fault.key, "cluster.network.protocols");
+  EXPECT_EQ(fault.problem, "No protocol holds for all algorithms.");
+  const auto none = fault_of(with_line(6, "  network: {base: infiniband-hdr, protocols: []}"));
+  EXPECT_EQ(none.key, "cluster.network.protocols");
+  const auto unknown =
+      fault_of(with_line(6, "  network: {base: infiniband-hdr, protocols: [{name: A, algorithm: trees}]}"));
+  EXPECT_EQ(unknown.key, "cluster.network.protocols.0.algorithm");
+  EXPECT_THAT(unknown.allowed, HasSubstr("sharp"));
+  const auto stopped =
+      fault_of(with_line(6, "  network: {base: infiniband-hdr, protocols: [{name: A, efficiency: 0}]}"));
+  EXPECT_EQ(stopped.key, "cluster.network.protocols.0.efficiency");
+}
+
+TEST(ScenarioErrors, TheMessageFormNeedsOneAlgorithmOfMessages) {
+  const auto fault = fault_of(with_more("simulation: {collectives: {algorithm: automatic, form: message}}\n"));
+  EXPECT_EQ(fault.key, "simulation.collectives.form");
+  EXPECT_EQ(fault.read, "message");
+  EXPECT_THAT(fault.allowed, HasSubstr("ring, tree and hierarchical"));
+}
+
 TEST(ScenarioErrors, AWrongUnitIsRefused) {
   const auto fault = fault_of(with_line(6, "  network: {base: infiniband-hdr, bandwidth: 25 GiB}"));
   EXPECT_EQ(fault.problem, "The unit \"GiB\" does not fit here.");

@@ -50,7 +50,7 @@ inline Plugins test_plugins() {
         {"cudnn_attention_backward_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of peak."},
         {"memory_efficiency", ParameterKind::kNumber, "1", {}, 0.01, 1, "Share of the bandwidth."}}},
       {"strict", "H", "", {{"needed", ParameterKind::kInteger, "", {}, 0, 9, "No default."}}}};
-  plugins.collectives = {{"ring", "I", "", {}}, {"hierarchical", "J", "", {}}};
+  plugins.collectives = {{"automatic", "L", "", {}}, {"ring", "I", "", {}}, {"hierarchical", "J", "", {}}};
   return plugins;
 }
 

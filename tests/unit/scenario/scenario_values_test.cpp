@@ -181,6 +181,25 @@ strategy: {data_parallel: 12, micro_batches: 1}
   EXPECT_EQ(scenario.cluster.network.efficiency, 0.9);
 }
 
+TEST(ScenarioValues, EveryProtocolOfLinksArrives) {
+  const Cluster cluster = load(with_line(6, R"(  network:
+    base: infiniband-hdr
+    protocols:
+      - {name: Simple, start: 30 us, hop: 12 us}
+      - {name: NVLS, algorithm: nvls, efficiency: 0.7})"))
+                              .cluster;
+  ASSERT_EQ(cluster.network.protocols.size(), 2U);
+  const CollectiveProtocol& simple = cluster.network.protocols[0];
+  EXPECT_EQ(simple.name, "Simple");
+  EXPECT_EQ(simple.algorithm, "");
+  EXPECT_DOUBLE_EQ(simple.start.value(), 30e-6);
+  EXPECT_DOUBLE_EQ(simple.hop.value(), 12e-6);
+  EXPECT_EQ(simple.efficiency, 1);
+  EXPECT_EQ(cluster.network.protocols[1].algorithm, "nvls");
+  EXPECT_EQ(cluster.network.protocols[1].efficiency, 0.7);
+  EXPECT_TRUE(cluster.node.device_link.protocols.empty());
+}
+
 TEST(ScenarioValues, OneSwitchDomainNeedsNoNetwork) {
   const Scenario scenario =
       load("schema_version: 1\nmodel: x32\ncluster: {node: dgx-h100}\nstrategy: {micro_batches: 1}\n");

@@ -120,8 +120,8 @@ void DeviceBackend::collective(Instance instance) {
     return;
   }
   double seconds = 0;
-  for (const deployment::FlowStep& step : together_with.steps[static_cast<std::size_t>(what.collective)]) {
-    seconds += path_seconds(step.path, what.bytes * step.bytes_per_payload);
+  for (const deployment::FlowStep& step : together_with.chain(what.collective, what.bytes)) {
+    seconds += path_seconds(step.path, what.bytes * step.bytes_per_payload * step.pace);
   }
   together(members, members.front(), seconds, what.bytes, static_cast<int>(members.size()));
 }
