@@ -146,10 +146,7 @@ class Builder {
                       const std::set<double>& payloads) {
     const auto k = static_cast<std::size_t>(kind);
     if (form_ == scenario::CollectiveForm::kFluid) {
-      for (collectives::Plan& plan : collectives::make_plans(algorithm_, kind, devices, fabric_)) {
-        if (std::none_of(payloads.begin(), payloads.end(), [&](double bytes) { return plan.range.contains(bytes); })) {
-          continue;
-        }
+      for (collectives::Plan& plan : collectives::make_plans(algorithm_, kind, devices, fabric_, payloads)) {
         for (collectives::PlannedPhase& phase : plan.phases) {
           const std::int32_t path = add_path(std::move(phase.links), phase.latency.value());
           group.steps[k].push_back({path, phase.bytes_per_payload, phase.pace, plan.range});

@@ -1,6 +1,11 @@
 #include "sim/collectives/flow_builder.hpp"
 
+#include <algorithm>
 #include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/error/error.hpp"
 
 namespace lamina::collectives {
 
@@ -25,6 +30,16 @@ Hops FlowBuilder::add_hop(std::int32_t from_member, std::int32_t to_member) {
     crossings_.clear();
   }
   return hop;
+}
+
+void FlowBuilder::add_port(int device) {
+  const std::int32_t index = fabric_->devices[static_cast<std::size_t>(device)].port;
+  if (index < 0) {
+    throw error::InternalError(fmt::format("device {} has no network port", device));
+  }
+  const fabric::Port& port = fabric_->ports[static_cast<std::size_t>(index)];
+  crossings_.push_back(port.up);
+  crossings_.push_back(port.down);
 }
 
 Hops FlowBuilder::mean_hop() const {

@@ -21,12 +21,8 @@ class FlowBuilder {
   Hops add_hop(std::int32_t from_member, std::int32_t to_member);
 
   /// Adds both directions of the port that a device uses.
-  void add_port(int device) {
-    const fabric::Port& port =
-        fabric_->ports[static_cast<std::size_t>(fabric_->devices[static_cast<std::size_t>(device)].port)];
-    crossings_.push_back(port.up);
-    crossings_.push_back(port.down);
-  }
+  /// @throws InternalError when it has none
+  void add_port(int device);
 
   /// Adds the hops from each member of `members` to the next, and from the last to the first.
   void add_ring(std::span<const std::int32_t> members);

@@ -167,6 +167,15 @@ std::vector<Plan> make_plans(const Collective& collective, graph::CollectiveKind
   return result;
 }
 
+std::vector<Plan> make_plans(const Collective& collective, graph::CollectiveKind kind, const std::vector<int>& devices,
+                             const fabric::Fabric& fabric, const std::set<double>& payloads) {
+  std::vector<Plan> plans = make_plans(collective, kind, devices, fabric);
+  std::erase_if(plans, [&](const Plan& plan) {
+    return std::none_of(payloads.begin(), payloads.end(), [&](double bytes) { return plan.range.contains(bytes); });
+  });
+  return plans;
+}
+
 TransferTime idle_time(const std::vector<Plan>& plans) {
   TransferTime time;
   for (const Plan& plan : plans) {

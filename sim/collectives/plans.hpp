@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,11 @@ struct Plan {
 /// that name none. Without any protocol a collective starts at once at the links' rate.
 [[nodiscard]] std::vector<Plan> make_plans(const Collective& collective, graph::CollectiveKind kind,
                                            const std::vector<int>& devices, const fabric::Fabric& fabric);
+
+/// Those of them that some payload uses: paths of large groups take much memory.
+[[nodiscard]] std::vector<Plan> make_plans(const Collective& collective, graph::CollectiveKind kind,
+                                           const std::vector<int>& devices, const fabric::Fabric& fabric,
+                                           const std::set<double>& payloads);
 
 /// Closed form on an idle network.
 [[nodiscard]] TransferTime idle_time(const std::vector<Plan>& plans);

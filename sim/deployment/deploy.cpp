@@ -214,10 +214,7 @@ class Builder {
   }
 
   void add_fluid_form(CollectiveKind kind, const std::set<double>& payloads) {
-    for (const collectives::Plan& plan : collectives::make_plans(algorithm_, kind, devices_, fabric_)) {
-      if (std::none_of(payloads.begin(), payloads.end(), [&](double bytes) { return plan.range.contains(bytes); })) {
-        continue;  // paths of large groups take much memory
-      }
+    for (const collectives::Plan& plan : collectives::make_plans(algorithm_, kind, devices_, fabric_, payloads)) {
       for (const collectives::PlannedPhase& phase : plan.phases) {
         const std::int32_t path = add_path(phase.links, phase.latency.value());
         result_.group_steps.push_back({kind, {path, phase.bytes_per_payload, phase.pace, plan.range}});

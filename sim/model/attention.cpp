@@ -60,7 +60,7 @@ Kernel fused_kernel(std::string name, const Shape& shape, double products, doubl
   Kernel kernel = score_product(std::move(name), shape, shape.head_size, shape.sequence, element_traffic);
   kernel.flops = kernel.flops * products;
   kernel.attention = FusedAttention{
-      .library = shape.attention_kernel, .backward = products > kForwardProducts, .causal = shape.score_share < 1};
+      .kernel = shape.attention_kernel, .backward = products > kForwardProducts, .causal = shape.score_share < 1};
   kernel.bytes += Bytes(kStatisticsBytes * static_cast<double>(shape.tokens * shape.heads));
   return kernel;
 }

@@ -24,19 +24,19 @@ constexpr double kCudnnBackwardHeadLoss = 30;
 constexpr double kTritonForward = 1 / 1.4;
 constexpr double kTritonBackward = 1 / 2.0;
 
-double library_efficiency(const FusedAttention& attention, const catalog::Parameters& parameters) {
-  const bool cudnn = attention.library == scenario::AttentionKernel::kCudnn;
+double kernel_efficiency(const FusedAttention& attention, const catalog::Parameters& parameters) {
+  const bool cudnn = attention.kernel == scenario::AttentionKernel::kCudnn;
   const std::string prefix = cudnn ? "cudnn_" : "";
   const double efficiency =
       parameters.number(prefix + (attention.backward ? "attention_backward_efficiency" : "attention_efficiency"));
-  if (attention.library == scenario::AttentionKernel::kFlashAttentionTriton) {
+  if (attention.kernel == scenario::AttentionKernel::kFlashAttentionTriton) {
     return efficiency * (attention.backward ? kTritonBackward : kTritonForward);
   }
   return efficiency;
 }
 
 double head_loss(const FusedAttention& attention) {
-  if (attention.library == scenario::AttentionKernel::kCudnn) {
+  if (attention.kernel == scenario::AttentionKernel::kCudnn) {
     return attention.backward ? kCudnnBackwardHeadLoss : kCudnnHeadLoss;
   }
   return attention.backward ? kBackwardHeadLoss : kHeadLoss;
@@ -55,7 +55,7 @@ double attention_time(const Kernel& kernel, FlopsPerSecond peak, const catalog::
   const double small = head_loss(attention);
   const double share = saturation(head, small) / saturation(kLargestHead, small) *
                        saturation(static_cast<double>(kernel.m), loss) * (attention.causal ? kCausalShare : 1);
-  return kernel.flops.value() / (peak.value() * library_efficiency(attention, parameters) * share);
+  return kernel.flops.value() / (peak.value() * kernel_efficiency(attention, parameters) * share);
 }
 
 }  // namespace lamina::model

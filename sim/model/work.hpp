@@ -19,7 +19,7 @@ enum class KernelKind { kMatrixProduct, kMemoryBound };
 
 /// What the speed of a fused attention kernel depends on beside its size.
 struct FusedAttention {
-  scenario::AttentionKernel library = scenario::AttentionKernel::kFlashAttention2;
+  scenario::AttentionKernel kernel = scenario::AttentionKernel::kFlashAttention2;
   bool backward = false;
   bool causal = false;  ///< the masked half is skipped
 };

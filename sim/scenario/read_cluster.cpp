@@ -79,7 +79,7 @@ std::vector<CollectiveProtocol> read_protocols(const Schema& schema, const Secti
   }
   if (!general) {
     links.fail_at("protocols", {"No protocol holds for all algorithms.",
-                                fmt::format("{} protocols, each with `algorithm`", protocols.size()),
+                                protocols.empty() ? "an empty list" : "`algorithm` in every entry",
                                 "at least one without `algorithm`, for those that none names"});
   }
   return protocols;

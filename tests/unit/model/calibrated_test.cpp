@@ -97,20 +97,6 @@ catalog::Parameters calibrated_h100() {
   return parameters;
 }
 
-Kernel product(double batch, std::int64_t m, std::int64_t n, std::int64_t k, double operand_bytes) {
-  Kernel kernel;
-  kernel.batch = batch;
-  kernel.m = m;
-  kernel.n = n;
-  kernel.k = k;
-  const auto rows = static_cast<double>(m);
-  const auto columns = static_cast<double>(n);
-  const auto depth = static_cast<double>(k);
-  kernel.flops = Flops(2 * batch * rows * columns * depth);
-  kernel.bytes = Bytes(batch * (operand_bytes * (rows * depth + depth * columns) + 2 * rows * columns));
-  return kernel;
-}
-
 double calibrated_time(const Kernel& kernel, scenario::DataType type) {
   const catalog::Catalog<CostModel> models = cost_models();
   return models.find("calibrated")->implementation->time(kernel, h100(), type, calibrated_h100()).value();
@@ -121,7 +107,7 @@ double mean_rate(scenario::DataType type) {
   const std::vector<std::vector<std::int64_t>> shapes = {
       {16384, 8192, 1280}, {16384, 1024, 8192}, {16384, 8192, 7168}, {16384, 3584, 8192}, {8192, 8192, 8192}};
   for (const std::vector<std::int64_t>& shape : shapes) {
-    const Kernel kernel = product(1, shape[0], shape[1], shape[2], scenario::bytes_of(type));
+    const Kernel kernel = matrix_product(1, shape[0], shape[1], shape[2], scenario::bytes_of(type));
     sum += kernel.flops.value() / calibrated_time(kernel, type) / 1e12;
   }
   return sum / static_cast<double>(shapes.size());
@@ -138,7 +124,7 @@ TEST(SustainedProducts, AreWithinTwoPercentOfWhatAnH100KeepsUp) {
 // tuned.
 TEST(SustainedProducts, AreWithinTwoPercentOfWhatAnH200KeepsUpByAnotherTable) {
   const auto rate_of = [](std::int64_t m, std::int64_t n, std::int64_t k, scenario::DataType type) {
-    const Kernel kernel = product(1, m, n, k, scenario::bytes_of(type));
+    const Kernel kernel = matrix_product(1, m, n, k, scenario::bytes_of(type));
     return kernel.flops.value() / calibrated_time(kernel, type) / 1e12;
   };
   EXPECT_NEAR(rate_of(1536, 2816, 40960, scenario::DataType::kBf16), 755, 0.02 * 755);
@@ -149,7 +135,7 @@ TEST(SustainedProducts, AreWithinTwoPercentOfWhatAnH200KeepsUpByAnotherTable) {
 // against those that 8 divides. Sizes of one tile, so that only the alignment differs.
 TEST(UnalignedHeads, TakeLongerByWhatThePaperPlots) {
   const auto time = [](std::int64_t depth) {
-    return (calibrated_time(product(64, 2048, 2048, depth, 2), scenario::DataType::kBf16) - 5e-6) /
+    return (calibrated_time(matrix_product(64, 2048, 2048, depth, 2), scenario::DataType::kBf16) - 5e-6) /
            static_cast<double>(depth + 128);
   };
   const double aligned = time(1024);
@@ -160,8 +146,8 @@ TEST(UnalignedHeads, TakeLongerByWhatThePaperPlots) {
 }
 
 TEST(UnalignedHeads, DoNotSlowProductsWithWeightsWhichFrameworksPad) {
-  const double odd = calibrated_time(product(1, 8192, 50257, 4096, 2), scenario::DataType::kBf16);
-  EXPECT_LE(odd, calibrated_time(product(1, 8192, 50304, 4096, 2), scenario::DataType::kBf16));
+  const double odd = calibrated_time(matrix_product(1, 8192, 50257, 4096, 2), scenario::DataType::kBf16);
+  EXPECT_LE(odd, calibrated_time(matrix_product(1, 8192, 50304, 4096, 2), scenario::DataType::kBf16));
 }
 
 TEST(FusedAttention, HeadsBeyond128AreNoFaster) {

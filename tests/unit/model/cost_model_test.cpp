@@ -10,21 +10,6 @@ namespace {
 
 constexpr auto kBf16 = scenario::DataType::kBf16;
 
-Kernel product(double batch, std::int64_t m, std::int64_t n, std::int64_t k) {
-  Kernel kernel;
-  kernel.name = "product";
-  kernel.batch = batch;
-  kernel.m = m;
-  kernel.n = n;
-  kernel.k = k;
-  const auto rows = static_cast<double>(m);
-  const auto columns = static_cast<double>(n);
-  const auto depth = static_cast<double>(k);
-  kernel.flops = Flops(2 * batch * rows * columns * depth);
-  kernel.bytes = Bytes(2 * batch * (rows * depth + depth * columns + rows * columns));
-  return kernel;
-}
-
 Kernel stream(double bytes) {
   Kernel kernel;
   kernel.kind = KernelKind::kMemoryBound;
@@ -47,7 +32,7 @@ scenario::PluginChoice unit_roofline() {
 }
 
 TEST(Ideal, TakesFlopsOverTheStatedFractionOfPeak) {
-  const Kernel kernel = product(1, 4096, 4096, 4096);
+  const Kernel kernel = matrix_product(1, 4096, 4096, 4096);
   EXPECT_DOUBLE_EQ(time_of(ideal(), kernel), 2.0 * 4096 * 4096 * 4096 / 312e12);
   EXPECT_DOUBLE_EQ(time_of(ideal(0.5), kernel), 2.0 * 4096 * 4096 * 4096 / 156e12);
   EXPECT_DOUBLE_EQ(time_of(ideal(), kernel, a100(), scenario::DataType::kFp32), 2.0 * 4096 * 4096 * 4096 / 19.5e12);
@@ -67,27 +52,27 @@ TEST(Roofline, StreamsAtTheMemoryBandwidthAfterTheLaunchFloor) {
 TEST(Roofline, PaysForAWaveThatIsNotFull) {
   scenario::Accelerator matching = a100();
   matching.multiprocessors = 128;
-  const Kernel kernel = product(1, 2048, 2048, 4096);
+  const Kernel kernel = matrix_product(1, 2048, 2048, 4096);
   const double full = time_of(unit_roofline(), kernel, matching);
   EXPECT_NEAR(full / (2.0 * 2048 * 2048 * (4096 + 128) / 312e12), 1, 1e-12);
   EXPECT_NEAR(time_of(unit_roofline(), kernel) / full, 3 * 108 * 128.0 * 128 / 0.9 / (2048.0 * 2048), 1e-12);
 }
 
 TEST(Roofline, LosesMoreOnAShortDepth) {
-  const double deep = time_of(unit_roofline(), product(1, 32768, 27648, 4096)) / 4096;
-  const double shallow = time_of(unit_roofline(), product(1, 32768, 27648, 512)) / 512;
+  const double deep = time_of(unit_roofline(), matrix_product(1, 32768, 27648, 4096)) / 4096;
+  const double shallow = time_of(unit_roofline(), matrix_product(1, 32768, 27648, 512)) / 512;
   EXPECT_NEAR(shallow / deep, (1 + 128.0 / 512) / (1 + 128.0 / 4096), 1e-9);
 }
 
 TEST(Roofline, IsBoundByMemoryWhenARowMeetsAMatrix) {
-  const Kernel kernel = product(1, 1, 16384, 16384);
+  const Kernel kernel = matrix_product(1, 1, 16384, 16384);
   EXPECT_DOUBLE_EQ(time_of(unit_roofline(), kernel), kernel.bytes.value() / 2039e9);
 }
 
 TEST(Roofline, DealsTilesWithoutWavesWhenTheMultiprocessorsAreUnknown) {
   scenario::Accelerator unknown = a100();
   unknown.multiprocessors = 0;
-  EXPECT_NEAR(time_of(unit_roofline(), product(1, 2048, 2048, 4096), unknown),
+  EXPECT_NEAR(time_of(unit_roofline(), matrix_product(1, 2048, 2048, 4096), unknown),
               2.0 * 2048 * 2048 * (4096 + 128) / 312e12, 1e-12);
 }
 
@@ -96,7 +81,7 @@ TEST(Roofline, IsNeverFasterThanIdealAtPeak) {
   std::uniform_int_distribution<std::int64_t> size(1, 9000);
   std::uniform_int_distribution<int> batch(1, 64);
   for (int i = 0; i < 2000; ++i) {
-    const Kernel kernel = product(batch(random), size(random), size(random), size(random));
+    const Kernel kernel = matrix_product(batch(random), size(random), size(random), size(random));
     EXPECT_GE(time_of(unit_roofline(), kernel), time_of(ideal(), kernel) * (1 - 1e-12))
         << kernel.batch << " x " << kernel.m << " x " << kernel.n << " x " << kernel.k;
   }
@@ -110,17 +95,17 @@ TEST(Roofline, DoesNotGetFasterWhenAnySizeGrows) {
     const std::int64_t m = size(random);
     const std::int64_t n = size(random);
     const std::int64_t k = size(random);
-    const double small = time_of(roofline(), product(3, m, n, k));
-    EXPECT_GE(time_of(roofline(), product(3, m + growth(random), n, k)), small);
-    EXPECT_GE(time_of(roofline(), product(3, m, n + growth(random), k)), small);
-    EXPECT_GE(time_of(roofline(), product(3, m, n, k + growth(random))), small);
-    EXPECT_GE(time_of(roofline(), product(4, m, n, k)), small);
+    const double small = time_of(roofline(), matrix_product(3, m, n, k));
+    EXPECT_GE(time_of(roofline(), matrix_product(3, m + growth(random), n, k)), small);
+    EXPECT_GE(time_of(roofline(), matrix_product(3, m, n + growth(random), k)), small);
+    EXPECT_GE(time_of(roofline(), matrix_product(3, m, n, k + growth(random))), small);
+    EXPECT_GE(time_of(roofline(), matrix_product(4, m, n, k)), small);
   }
 }
 
 TEST(CostModels, DoNotGetFasterWhenFlopsOrBytesGrow) {
   for (const scenario::PluginChoice& choice : {ideal(), roofline()}) {
-    Kernel kernel = product(2, 1000, 1000, 1000);
+    Kernel kernel = matrix_product(2, 1000, 1000, 1000);
     double before = time_of(choice, kernel);
     for (int i = 0; i < 20; ++i) {
       kernel.flops = kernel.flops * 1.5;
@@ -136,7 +121,7 @@ TEST(CostModels, DoNotGetFasterWhenFlopsOrBytesGrow) {
 TEST(CostModels, NameTheAcceleratorAndItsTypesWhenThePeakIsMissing) {
   for (const scenario::PluginChoice& choice : {ideal(), roofline()}) {
     try {
-      static_cast<void>(time_of(choice, product(1, 64, 64, 64), a100(), scenario::DataType::kFp8));
+      static_cast<void>(time_of(choice, matrix_product(1, 64, 64, 64), a100(), scenario::DataType::kFp8));
       FAIL() << choice.name;
     } catch (const error::ScenarioError& fault) {
       EXPECT_NE(fault.fault().problem.find("a100-sxm-80gb"), std::string::npos);

@@ -24,6 +24,22 @@ inline scenario::Model gpt(int layers, std::int64_t hidden, std::int64_t heads, 
   return model;
 }
 
+/// `batch` products of m x k by k x n, with results of 16 bits.
+inline Kernel matrix_product(double batch, std::int64_t m, std::int64_t n, std::int64_t k, double operand_bytes = 2) {
+  Kernel kernel;
+  kernel.name = "product";
+  kernel.batch = batch;
+  kernel.m = m;
+  kernel.n = n;
+  kernel.k = k;
+  const auto rows = static_cast<double>(m);
+  const auto columns = static_cast<double>(n);
+  const auto depth = static_cast<double>(k);
+  kernel.flops = Flops(2 * batch * rows * columns * depth);
+  kernel.bytes = Bytes(batch * (operand_bytes * (rows * depth + depth * columns) + 2 * rows * columns));
+  return kernel;
+}
+
 /// arXiv 2005.14165, table 2.1, with Megatron's padded vocabulary.
 inline scenario::Model gpt3_175b() {
   return gpt(96, 12288, 96);

@@ -47,26 +47,12 @@ std::vector<Row> rows_of(const std::filesystem::path& path) {
   return rows;
 }
 
-Kernel product_of(double batch, std::int64_t m, std::int64_t n, std::int64_t k) {
-  Kernel kernel;
-  kernel.batch = batch;
-  kernel.m = m;
-  kernel.n = n;
-  kernel.k = k;
-  const auto rows = static_cast<double>(m);
-  const auto columns = static_cast<double>(n);
-  const auto depth = static_cast<double>(k);
-  kernel.flops = Flops(2 * batch * rows * columns * depth);
-  kernel.bytes = Bytes(2 * batch * (rows * depth + depth * columns + rows * columns));
-  return kernel;
-}
-
 std::vector<Measurement> xla_table(const std::string& device) {
   std::vector<Measurement> result;
   for (const Row& row : rows_of(measured("xla_default_matmul_perf_table.csv"))) {
     if (row.at(0) == device) {
       const Kernel kernel =
-          product_of(std::stod(row.at(1)), std::stoll(row.at(2)), std::stoll(row.at(3)), std::stoll(row.at(4)));
+          matrix_product(std::stod(row.at(1)), std::stoll(row.at(2)), std::stoll(row.at(3)), std::stoll(row.at(4)));
       result.push_back({kernel, kernel.flops.value() / std::stod(row.at(5))});
     }
   }
@@ -120,7 +106,7 @@ TEST(RooflineMeasured, IsWithinFifteenPercentMedianOfDeepBenchOnV100) {
   std::vector<Measurement> table;
   for (const Row& row : rows_of(measured("deepbench_v100.csv"))) {
     if (row.at(0) == "mixed_fp16") {
-      table.push_back({product_of(1, std::stoll(row.at(2)), std::stoll(row.at(3)), std::stoll(row.at(4))),
+      table.push_back({matrix_product(1, std::stoll(row.at(2)), std::stoll(row.at(3)), std::stoll(row.at(4))),
                        std::stod(row.at(7)) * 1e-3});
     }
   }
@@ -134,7 +120,7 @@ TEST(RooflineMeasured, IsWithinFifteenPercentMedianOfSquareProductsOnA100) {
   std::vector<Measurement> table;
   for (const Row& row : rows_of(measured("triton_docs_cublas_fp16_square.csv"))) {
     const std::int64_t size = std::stoll(row.at(1));
-    const Kernel kernel = product_of(1, size, size, size);
+    const Kernel kernel = matrix_product(1, size, size, size);
     table.push_back({kernel, kernel.flops.value() / (std::stod(row.at(2)) * 1e12)});
   }
   if (table.empty()) {
