@@ -13,6 +13,7 @@ Kernel score_product(std::string name, const Shape& shape, std::int64_t n, std::
   kernel.m = shape.sequence;
   kernel.n = n;
   kernel.k = k;
+  kernel.row_lengths = n | k;
   kernel.flops = Flops(2.0 * shape.score_elements() * static_cast<double>(shape.head_size) * shape.score_share);
   kernel.bytes = Bytes(shape.activation_bytes * element_traffic);
   kernel.type = wide_type(shape);

@@ -12,6 +12,7 @@ Kernel matrix_product(const ParameterProduct& product, std::int64_t m, std::int6
   kernel.m = m;
   kernel.n = n;
   kernel.k = k;
+  kernel.row_lengths = product.n | product.k;
   kernel.flops = Flops(2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
   kernel.bytes = Bytes(bytes);
   kernel.type = product.type;

@@ -32,8 +32,8 @@ constexpr std::array<Tile, 10> kMoreTiles = {{{256, 128, 1.0},
                                               {128, 64, 0.8},
                                               {64, 128, 0.8},
                                               {64, 64, 0.65}}};
-/// Rate of batched products by the largest power of two that divides the head size, on the A100 in 16 bits: plateaus of
-/// the figures "attention key query score" for 12, 16 and 24 heads, arXiv 2401.14489, against those of 8 and more.
+/// Rate of products by the largest power of two that divides the rows of all operands, on the A100 in 16 bits: plateaus
+/// of the figures "attention key query score" for 12, 16 and 24 heads, arXiv 2401.14489, against those of 8 and more.
 /// Tensor cores want rows that begin at multiples of 16 bytes.
 constexpr std::array<double, 3> kUnalignedRates = {0.41, 0.63, 0.69};  // odd, 2, 4
 constexpr std::array<double, 5> kDepthSplits = {1, 2, 4, 8, 16};
@@ -65,15 +65,9 @@ double arithmetic_time(const Kernel& kernel, const Tile& tile, double parts, con
   return dense * share + partial_sums;
 }
 
-/// Of products between activations, which lie in memory head by head; weights are padded by the frameworks.
 double alignment_rate(const Kernel& kernel) {
-  if (kernel.batch <= 1) {
-    return 1;
-  }
-  const auto shortest = std::countr_zero(static_cast<std::uint64_t>(kernel.n | kernel.k));
-  return static_cast<std::size_t>(shortest) < kUnalignedRates.size()
-             ? kUnalignedRates.at(static_cast<std::size_t>(shortest))
-             : 1;
+  const auto shortest = static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(kernel.row_lengths)));
+  return shortest < kUnalignedRates.size() ? kUnalignedRates.at(shortest) : 1;
 }
 
 /// The fastest tile and split, as the libraries' heuristics choose by shape.

@@ -32,6 +32,7 @@ struct Kernel {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
+  std::int64_t row_lengths = 0;  ///< of the operands in memory, elements, or-ed: the powers of two that divide them all
   Flops flops;
   Bytes bytes;  ///< read and written in device memory
   /// Where it differs from the compute type: attention and logits stay in 16 bits under fp8.

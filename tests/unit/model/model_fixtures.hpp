@@ -32,6 +32,7 @@ inline Kernel matrix_product(double batch, std::int64_t m, std::int64_t n, std::
   kernel.m = m;
   kernel.n = n;
   kernel.k = k;
+  kernel.row_lengths = n | k;
   const auto rows = static_cast<double>(m);
   const auto columns = static_cast<double>(n);
   const auto depth = static_cast<double>(k);
