@@ -67,7 +67,7 @@ ExitCode export_trace(const ChakraOptions& options, Session& session) {
     scenario.disturbances = {};
   }
   const auto prepared = pipeline::prepare(scenario, catalogs);
-  if (prepared && prepared->work.launch_interval.value() > 0) {
+  if (prepared && prepared->work.forward_launches.kernel.value() > 0) {
     spdlog::warn("the trace holds how long devices compute; the launches of their hosts ({}) are not in it",
                  scenario.simulation.cost_model.name);
   }

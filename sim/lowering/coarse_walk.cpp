@@ -106,8 +106,8 @@ void RoleLowering::add_run(int first, int last) {
   TaskCost run;
   if (gathers_input(head)) {
     const auto gather = static_cast<std::size_t>(graph::CollectiveKind::kAllGather);
-    run.time =
-        units::LaunchTime::of((*tensor_times_)[gather].seconds(work_.message.value()), work_.launch_interval.value());
+    run.time = units::LaunchTime::of((*tensor_times_)[gather].seconds(work_.message.value()),
+                                     work_.forward_launches.collective.value());
   }
   for (int i = first; i <= last; ++i) {
     const TaskCost& cost = cost_of(role_.tasks[static_cast<std::size_t>(i)]);

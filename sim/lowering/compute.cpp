@@ -42,7 +42,7 @@ bool RoleLowering::gathers_input(const Task& task) const {
 void RoleLowering::compute(int index) {
   const Task& task = role_.tasks[static_cast<std::size_t>(index)];
   if (gathers_input(task)) {
-    add_tensor_collective(task, CollectiveKind::kAllGather, -1, work_.message.value());
+    add_tensor_collective(task, CollectiveKind::kAllGather, -1, work_.message.value(), work_.forward_launches);
   }
   compute_blocks(task);
   first_operation_[static_cast<std::size_t>(index)] = task_first_;
@@ -70,7 +70,7 @@ void RoleLowering::forward_blocks(const Task& task, Phase phase) {
     const double payload = block.tensor_payload.value();
     const bool sequence = strategy_.sequence_parallel;
     if (payload > 0 && sequence && !is_embedding(block)) {
-      add_tensor_collective(task, CollectiveKind::kAllGather, static_cast<int>(b), payload);
+      add_tensor_collective(task, CollectiveKind::kAllGather, static_cast<int>(b), payload, work_.forward_launches);
     }
     time += block.pass(pass).launch_time();
     flops += block.pass(pass).flops.value();
@@ -84,7 +84,7 @@ void RoleLowering::forward_blocks(const Task& task, Phase phase) {
     }
     if (exchanges) {
       const CollectiveKind kind = sequence ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
-      add_tensor_collective(task, kind, static_cast<int>(b), payload);
+      add_tensor_collective(task, kind, static_cast<int>(b), payload, work_.forward_launches);
     }
   }
 }
@@ -106,7 +106,7 @@ void RoleLowering::backward_blocks(const Task& task) {
     const model::BlockCost& block = blocks[i - 1];
     const double payload = exchanges_here ? block.tensor_payload.value() : 0;
     if (payload > 0 && strategy_.sequence_parallel && !is_head(block)) {
-      add_tensor_collective(task, CollectiveKind::kAllGather, b, payload);
+      add_tensor_collective(task, CollectiveKind::kAllGather, b, payload, work_.backward_launches);
     }
     if (selective && block.recompute.duration.value() > 0) {
       add_compute(task, Phase::kRecompute, b, block.recompute.launch_time(), block.recompute.flops.value());
@@ -130,17 +130,19 @@ void RoleLowering::backward_blocks(const Task& task) {
     if (exchanges) {
       const CollectiveKind kind =
           strategy_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
-      add_tensor_collective(task, kind, b, payload);
+      add_tensor_collective(task, kind, b, payload, work_.backward_launches);
     }
   }
 }
 
-/// A batch of messages before the operation is a launch for each message and one for the synchronisation.
+/// A batch of messages before the operation is one launch, as NCCL groups them, and one more for the synchronisation.
 void RoleLowering::set_time(graph::Operation& compute, const units::LaunchTime& time) {
   units::LaunchTime all;
   if (std::exchange(host_waits_, false)) {
     compute.host_waits = true;
-    all += units::LaunchTime::of(0, (batched_messages_ + 1) * work_.launch_interval.value());
+    const model::LaunchIntervals& intervals = work_.forward_launches;
+    const Seconds batch = has_batch_ ? intervals.collective : Seconds(0);
+    all += units::LaunchTime::of(0, (batch + intervals.kernel).value());
   }
   all += time;
   compute.duration_s = all.device_s;
@@ -165,10 +167,11 @@ void RoleLowering::add_compute(const Task& task, Phase phase, int block, const u
 }
 
 /// Tensor collectives are synchronous, as in Megatron-LM: they stand on the compute stream.
-void RoleLowering::add_tensor_collective(const Task& task, CollectiveKind kind, int block, double bytes) {
+void RoleLowering::add_tensor_collective(const Task& task, CollectiveKind kind, int block, double bytes,
+                                         const model::LaunchIntervals& intervals) {
   if (tensor_times_ != nullptr) {
     merged_.time += units::LaunchTime::of((*tensor_times_)[static_cast<std::size_t>(kind)].seconds(bytes),
-                                          work_.launch_interval.value());
+                                          intervals.collective.value());
     return;
   }
   graph::Operation collective = operation(OperationKind::kCollective, Phase::kTensor, task);
@@ -177,7 +180,7 @@ void RoleLowering::add_tensor_collective(const Task& task, CollectiveKind kind, 
   collective.group = graph::GroupKind::kTensor;
   collective.block = static_cast<std::int16_t>(block);
   collective.bytes = bytes;
-  set_time(collective, units::LaunchTime::of(0, work_.launch_interval.value()));
+  set_time(collective, units::LaunchTime::of(0, intervals.collective.value()));
   const OperationId id = builder_.add(collective);
   if (task_first_ == kNoOperation) {
     task_first_ = id;

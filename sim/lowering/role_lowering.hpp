@@ -76,7 +76,8 @@ class RoleLowering {
   void backward_blocks(const Task& task);
   void set_time(graph::Operation& compute, const units::LaunchTime& time);
   void add_compute(const Task& task, graph::Phase phase, int block, const units::LaunchTime& time, double flops);
-  void add_tensor_collective(const Task& task, graph::CollectiveKind kind, int block, double bytes);
+  void add_tensor_collective(const Task& task, graph::CollectiveKind kind, int block, double bytes,
+                             const model::LaunchIntervals& intervals);
 
   /// Bytes that a task takes at its start and gives back at its end.
   struct TaskMemory {
@@ -171,7 +172,7 @@ class RoleLowering {
 
   const TensorTimes* tensor_times_ = nullptr;  ///< coarse form only, as are the next three
   TaskCost merged_;
-  int batched_messages_ = 0;            ///< since the last action
+  bool has_batch_ = false;              ///< of messages since the last action
   bool host_waits_ = false;             ///< before it launches what comes next on the compute stream
   std::vector<TaskCost> cost_of_kind_;  ///< [embedding, layer, head][action type]
   std::vector<char> cut_;               ///< [task] 1: no run goes on from the task before

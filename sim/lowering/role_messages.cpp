@@ -85,7 +85,7 @@ void RoleLowering::exchange(std::size_t action) {
     return;
   }
   // One batch: what was made, then what is needed next. Its receives are not posted before.
-  batched_messages_ = static_cast<int>(results_.size());
+  has_batch_ = !results_.empty();
   for (const MessageEnd& result : results_) {
     issue_send(result);
   }
@@ -94,7 +94,7 @@ void RoleLowering::exchange(std::size_t action) {
     const MessageEnd input{row[i].stage, row[i].micro_batch, row[i].type != ActionType::kForward};
     if (row[i].type != ActionType::kWeightGradient && peer_of(input, false) != rank_) {
       issue_receive(input);
-      ++batched_messages_;
+      has_batch_ = true;
     }
   }
 }

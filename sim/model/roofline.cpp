@@ -103,9 +103,11 @@ class Roofline final : public CostModel {
     return Seconds(parameters.number("launch_floor") * (calibrated_ ? kernel.launches : 1) + busy);
   }
 
-  [[nodiscard]] Seconds launch_interval(Pass pass, const catalog::Parameters& parameters) const override {
-    const bool forward = pass == Pass::kForward || pass == Pass::kRecompute;
-    return Seconds(parameters.number(forward ? "launch_interval" : "backward_launch_interval"));
+  [[nodiscard]] LaunchIntervals launch_intervals(bool backward, const catalog::Parameters& parameters) const override {
+    const std::string thread = backward ? "backward_" : "";
+    return {.kernel = Seconds(parameters.number(thread + "launch_interval")),
+            .product = Seconds(parameters.number(thread + "product_launch_interval")),
+            .collective = Seconds(parameters.number(thread + "collective_launch_interval"))};
   }
 
  private:
@@ -123,8 +125,7 @@ class Roofline final : public CostModel {
 /// Default values of the parameters, as text of a scenario.
 struct Defaults {
   std::string launch_floor;
-  std::string launch_interval;
-  std::string backward_launch_interval;
+  std::array<std::string, 6> launch_intervals;  ///< kernel, product, collective; the same of the backward thread
   std::string matrix_efficiency;
   std::string tile_depth;
   std::string memory_efficiency;
@@ -153,26 +154,43 @@ catalog::ParameterSpec time(std::string name, std::string default_value, std::st
 
 std::vector<catalog::ParameterSpec> parameters(Defaults defaults) {
   constexpr double kMostDepth = 4096;
-  return {time("launch_floor", std::move(defaults.launch_floor), "Time of an empty kernel, added to every kernel."),
-          time("launch_interval", std::move(defaults.launch_interval),
-               "From one launch to the next on the host's thread; 0: the host is never in the way."),
-          time("backward_launch_interval", std::move(defaults.backward_launch_interval),
-               "The same while gradients are computed, which takes no interpreter."),
-          efficiency("matrix_efficiency", std::move(defaults.matrix_efficiency),
-                     "Share of peak that an endless matrix product reaches on the best tile."),
-          {.name = "tile_depth",
-           .kind = catalog::ParameterKind::kNumber,
-           .default_value = std::move(defaults.tile_depth),
-           .choices = {},
-           .minimum = 0,
-           .maximum = kMostDepth,
-           .help = "Inner elements that filling and draining an output tile takes as long as."},
-          efficiency("memory_efficiency", std::move(defaults.memory_efficiency),
-                     "Share of the memory bandwidth that a streaming kernel reaches.")};
+  auto& [forward_kernel, forward_product, forward_collective, backward_kernel, backward_product, backward_collective] =
+      defaults.launch_intervals;
+  return {
+      time("launch_floor", std::move(defaults.launch_floor), "Time of an empty kernel, added to every kernel."),
+      time("launch_interval", std::move(forward_kernel),
+           "From one launch to the next on the host's thread, the next being a kernel that is no product; 0: the host "
+           "is never in the way."),
+      time("product_launch_interval", std::move(forward_product),
+           "The same before a matrix product or fused attention."),
+      time("collective_launch_interval", std::move(forward_collective),
+           "The same before a collective of the tensor group or a batch of messages."),
+      time("backward_launch_interval", std::move(backward_kernel),
+           "As launch_interval while gradients are computed, which takes less of the interpreter."),
+      time("backward_product_launch_interval", std::move(backward_product),
+           "As product_launch_interval while gradients are computed."),
+      time("backward_collective_launch_interval", std::move(backward_collective),
+           "As collective_launch_interval while gradients are computed."),
+      efficiency("matrix_efficiency", std::move(defaults.matrix_efficiency),
+                 "Share of peak that an endless matrix product reaches on the best tile."),
+      {.name = "tile_depth",
+       .kind = catalog::ParameterKind::kNumber,
+       .default_value = std::move(defaults.tile_depth),
+       .choices = {},
+       .minimum = 0,
+       .maximum = kMostDepth,
+       .help = "Inner elements that filling and draining an output tile takes as long as."},
+      efficiency("memory_efficiency", std::move(defaults.memory_efficiency),
+                 "Share of the memory bandwidth that a streaming kernel reaches.")};
 }
 
 std::vector<catalog::ParameterSpec> calibrated_parameters() {
-  std::vector<catalog::ParameterSpec> all = parameters({"5 us", "43 us", "30 us", "0.85", "128", "0.8"});
+  std::vector<catalog::ParameterSpec> all =
+      parameters({.launch_floor = "5 us",
+                  .launch_intervals = {"41 us", "71 us", "306 us", "33 us", "69 us", "112 us"},
+                  .matrix_efficiency = "0.85",
+                  .tile_depth = "128",
+                  .memory_efficiency = "0.8"});
   all.push_back(efficiency("narrow_matrix_efficiency", "0.85", "As matrix_efficiency, of fp8 products."));
   for (const auto& [name, default_value, help] : kAttentionEfficiencies) {
     all.push_back(efficiency(std::string(name), std::string(default_value), std::string(help)));
@@ -188,7 +206,11 @@ void register_roofline(catalog::Catalog<CostModel>& catalog) {
        .summary = "Matrix efficiency by shape (tiles, waves, depth), memory-bound work by bandwidth, a launch floor.",
        .source = "Williams et al., CACM 52(4), 2009; tile and wave quantisation as in NVIDIA's matrix "
                  "multiplication guide; constants tuned on public measurements (docs/model.md)",
-       .parameters = parameters({"5 us", "0 us", "0 us", "0.85", "128", "0.8"})},
+       .parameters = parameters({.launch_floor = "5 us",
+                                 .launch_intervals = {"0 us", "0 us", "0 us", "0 us", "0 us", "0 us"},
+                                 .matrix_efficiency = "0.85",
+                                 .tile_depth = "128",
+                                 .memory_efficiency = "0.8"})},
       std::make_unique<Roofline>(kTiles, false));
 }
 

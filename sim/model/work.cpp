@@ -29,15 +29,24 @@ struct Pricing {
     return cost_model.time(kernel, accelerator, kernel.type.value_or(compute), parameters);
   }
 
-  [[nodiscard]] Seconds launch_interval(Pass pass) const { return cost_model.launch_interval(pass, parameters); }
+  [[nodiscard]] LaunchIntervals launch_intervals(bool backward) const {
+    return cost_model.launch_intervals(backward, parameters);
+  }
 };
 
+/// Seconds that the host takes for all launches of a kernel of the model.
+double launching(const Kernel& kernel, const LaunchIntervals& intervals) {
+  const Seconds own = kernel.kind == KernelKind::kMatrixProduct ? intervals.product : intervals.kernel;
+  return own.value() + (kernel.launches - 1) * intervals.kernel.value();
+}
+
 PassCost cost_of(std::vector<Kernel> kernels, Pass pass, const Pricing& pricing) {
-  const double interval = pricing.launch_interval(pass).value();
+  const LaunchIntervals intervals =
+      pricing.launch_intervals(pass == Pass::kInputGradient || pass == Pass::kWeightGradient);
   PassCost cost;
   units::LaunchTime time;
   for (const Kernel& kernel : kernels) {
-    time += units::LaunchTime::of(pricing.of(kernel).value(), kernel.launches * interval);
+    time += units::LaunchTime::of(pricing.of(kernel).value(), launching(kernel, intervals));
     cost.flops += kernel.flops;
     cost.bytes += kernel.bytes;
   }
@@ -223,7 +232,8 @@ WorkModel work_model(const scenario::Scenario& scenario, const catalog::Catalog<
   work.message = Bytes(shape.activation_bytes * static_cast<double>(shape.tokens) * static_cast<double>(shape.hidden));
   work.parameters = of_model.embedding + of_model.layer * model.layers + of_model.head;
   work.peak = peak_of(accelerator, strategy.precision.compute);
-  work.launch_interval = pricing.launch_interval(Pass::kForward);
+  work.forward_launches = pricing.launch_intervals(false);
+  work.backward_launches = pricing.launch_intervals(true);
   work.cost_model = describe(simulation.cost_model);
   set_flops_per_token(work, unsplit, strategy.recompute);
   return work;

@@ -45,6 +45,13 @@ enum class Pass { kForward, kRecompute, kInputGradient, kWeightGradient };
 
 inline constexpr int kPasses = 4;
 
+/// From one launch to the next on a host's thread, by what the latter launches; 0: the host is never in the way.
+struct LaunchIntervals {
+  Seconds kernel;
+  Seconds product;     ///< a matrix product or fused attention
+  Seconds collective;  ///< or a batch of messages
+};
+
 /// Total of one pass through one block. `model_flops` leaves recomputation out (0 in the recompute pass).
 struct PassCost {
   Seconds duration;  ///< of the device
@@ -92,12 +99,13 @@ struct WorkModel {
   LayerCost head;       ///< no blocks when the model has none
   int layers = 0;       ///< transformer layers of the whole model
   Bytes message;        ///< full activation between stages per micro-batch (before slicing over the tensor group)
-  Flops model_flops_per_token;     ///< whole model, forward and backward, no recomputation
-  Flops hardware_flops_per_token;  ///< with recomputation
-  double parameters = 0;           ///< whole model
-  FlopsPerSecond peak;             ///< of the compute type on the accelerator; 0 for a custom model without FLOPs
-  Seconds launch_interval;         ///< of the host, per launch of a kernel or collective; 0: it is never in the way
-  std::string cost_model;          ///< name and parameters, for the report
+  Flops model_flops_per_token;        ///< whole model, forward and backward, no recomputation
+  Flops hardware_flops_per_token;     ///< with recomputation
+  double parameters = 0;              ///< whole model
+  FlopsPerSecond peak;                ///< of the compute type on the accelerator; 0 for a custom model without FLOPs
+  LaunchIntervals forward_launches;   ///< of the thread that runs the forward pass, recomputes and exchanges messages
+  LaunchIntervals backward_launches;  ///< of the thread that computes gradients
+  std::string cost_model;             ///< name and parameters, for the report
 };
 
 /// Time of one kernel on one accelerator.
@@ -110,11 +118,11 @@ class CostModel {
   [[nodiscard]] virtual Seconds time(const Kernel& kernel, const scenario::Accelerator& accelerator,
                                      scenario::DataType type, const catalog::Parameters& parameters) const = 0;
 
-  /// From one launch to the next on the host's thread in a pass; 0: launching never limits.
-  [[nodiscard]] virtual Seconds launch_interval(Pass pass, const catalog::Parameters& parameters) const {
-    (void)pass;
+  /// Of the host's thread for the forward pass and recomputation, or for gradients.
+  [[nodiscard]] virtual LaunchIntervals launch_intervals(bool backward, const catalog::Parameters& parameters) const {
+    (void)backward;
     (void)parameters;
-    return Seconds(0);
+    return {};
   }
 };
 

@@ -92,6 +92,16 @@ scenario::Node small_node() {
   return node;
 }
 
+/// Products take twice and collectives five times as long to launch as other kernels.
+void set_launch_intervals(scenario::Scenario& scenario, double kernel_s) {
+  for (const char* thread : {"", "backward_"}) {
+    catalog::Parameters& parameters = scenario.simulation.cost_model.parameters;
+    parameters.set_number(std::string(thread) + "launch_interval", kernel_s);
+    parameters.set_number(std::string(thread) + "product_launch_interval", 2 * kernel_s);
+    parameters.set_number(std::string(thread) + "collective_launch_interval", 5 * kernel_s);
+  }
+}
+
 }  // namespace
 
 scenario::PluginChoice choose_schedule(const std::string& name) {
@@ -188,8 +198,7 @@ scenario::Scenario random_scenario(std::mt19937& random) {
   std::mt19937 hosts = random;  // the draws of callers stay what they were
   if (flip(hosts)) {            // hosts that launch about as slowly as devices compute
     constexpr double kInterval = 2e-5;
-    scenario.simulation.cost_model.parameters.set_number("launch_interval", kInterval);
-    scenario.simulation.cost_model.parameters.set_number("backward_launch_interval", kInterval);
+    set_launch_intervals(scenario, kInterval);
     const bool batched = flip(hosts) && strategy.schedule.name != "layered_modular";  // which deadlocks under it
     strategy.point_to_point = batched ? scenario::PointToPoint::kFusedRendezvous : strategy.point_to_point;
   }
@@ -197,8 +206,7 @@ scenario::Scenario random_scenario(std::mt19937& random) {
 }
 
 void free_hosts(scenario::Scenario& scenario) {
-  scenario.simulation.cost_model.parameters.set_number("launch_interval", 0);
-  scenario.simulation.cost_model.parameters.set_number("backward_launch_interval", 0);
+  set_launch_intervals(scenario, 0);
 }
 
 void draw_protocols(scenario::Scenario& scenario, std::mt19937& random) {

@@ -135,7 +135,11 @@ TEST(CostModels, HaveTheDefaultsOfTheDocumentation) {
   const catalog::Catalog<CostModel> models = cost_models();
   ASSERT_EQ(models.entries().size(), 3U);
   EXPECT_EQ(models.entries()[0].info.name, "calibrated");
-  EXPECT_EQ(models.entries()[0].info.parameters.at(1).default_value, "43 us");
+  std::string intervals;
+  for (std::size_t i = 1; i <= 6; ++i) {
+    intervals += models.entries()[0].info.parameters.at(i).default_value + " ";
+  }
+  EXPECT_EQ(intervals, "41 us 71 us 306 us 33 us 69 us 112 us ");
   EXPECT_EQ(models.entries()[1].info.name, "ideal");
   EXPECT_EQ(models.entries()[2].info.name, "roofline");
   EXPECT_EQ(models.entries()[2].info.parameters.at(0).default_value, "5 us");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <utility>
 
 #include "sim/model/work.hpp"
@@ -108,8 +109,11 @@ inline scenario::PluginChoice roofline() {
   scenario::PluginChoice choice;
   choice.name = "roofline";
   choice.parameters.set_number("launch_floor", 5e-6);
-  choice.parameters.set_number("launch_interval", 0);
-  choice.parameters.set_number("backward_launch_interval", 0);
+  for (const char* thread : {"", "backward_"}) {
+    for (const char* launch : {"launch_interval", "product_launch_interval", "collective_launch_interval"}) {
+      choice.parameters.set_number(std::string(thread) + launch, 0);
+    }
+  }
   choice.parameters.set_number("matrix_efficiency", 0.85);
   choice.parameters.set_number("tile_depth", 128);
   choice.parameters.set_number("memory_efficiency", 0.8);

@@ -23,10 +23,12 @@ TEST(LaunchQueue, RunsAheadOfTheDeviceUntilItWaits) {
   EXPECT_DOUBLE_EQ(host.launch(launched(1, false), 20.5), 21);
 }
 
-int launches(const model::PassCost& pass) {
-  int sum = 0;
+/// Seconds of the host for a pass, with `product_s` for each product and `kernel_s` for all else.
+double launching(const model::PassCost& pass, double kernel_s, double product_s) {
+  double sum = 0;
   for (const model::Kernel& kernel : pass.kernels) {
-    sum += kernel.launches;
+    const bool product = kernel.kind == model::KernelKind::kMatrixProduct;
+    sum += (product ? product_s : kernel_s) + kernel_s * (kernel.launches - 1);
   }
   return sum;
 }
@@ -36,15 +38,19 @@ int launches(const model::PassCost& pass) {
 TEST(LaunchQueue, AStepOfKernelsShorterThanTheirLaunchesTakesAsLongAsTheLaunches) {
   constexpr double kInterval = 0.01;
   scenario::Scenario scenario = tests::small_scenario();
-  scenario.simulation.cost_model.parameters.set_number("launch_interval", kInterval);
-  scenario.simulation.cost_model.parameters.set_number("backward_launch_interval", 2 * kInterval);
+  catalog::Parameters& parameters = scenario.simulation.cost_model.parameters;
+  parameters.set_number("launch_interval", kInterval);
+  parameters.set_number("product_launch_interval", 3 * kInterval);
+  parameters.set_number("backward_launch_interval", 2 * kInterval);
+  parameters.set_number("backward_product_launch_interval", 5 * kInterval);
   const auto result = pipeline::simulate(scenario, pipeline::builtin_catalogs());
   ASSERT_TRUE(result.has_value());
   double host_s = 0;
   double longest_s = 0;
   for (const model::BlockCost& block : result->prepared.work.layer.blocks) {
-    host_s +=
-        kInterval * (launches(block.forward) + 2 * (launches(block.input_gradient) + launches(block.weight_gradient)));
+    host_s += launching(block.forward, kInterval, 3 * kInterval);
+    host_s += launching(block.input_gradient, 2 * kInterval, 5 * kInterval);
+    host_s += launching(block.weight_gradient, 2 * kInterval, 5 * kInterval);
     longest_s += (block.forward.duration + block.input_gradient.duration + block.weight_gradient.duration).value();
   }
   host_s *= scenario.model.layers * scenario.strategy.micro_batches;
@@ -56,8 +62,9 @@ TEST(LaunchQueue, AStepOfKernelsShorterThanTheirLaunchesTakesAsLongAsTheLaunches
 TEST(LaunchQueue, AFreeHostChangesNothing) {
   scenario::Scenario scenario = tests::small_scenario();
   const double plain = pipeline::simulate(scenario, pipeline::builtin_catalogs())->report.step_s;
-  scenario.simulation.cost_model.parameters.set_number("launch_interval", 1e-12);
-  scenario.simulation.cost_model.parameters.set_number("backward_launch_interval", 1e-12);
+  for (const char* launch : {"launch_interval", "product_launch_interval", "backward_launch_interval"}) {
+    scenario.simulation.cost_model.parameters.set_number(launch, 1e-12);
+  }
   EXPECT_NEAR(pipeline::simulate(scenario, pipeline::builtin_catalogs())->report.step_s, plain, 1e-8);
 }
 
