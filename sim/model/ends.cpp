@@ -10,6 +10,13 @@ namespace {
 constexpr double kLossPassesForward = (1 + 2 + 2 + 1 + 2) * kLossBytes;
 constexpr double kLossPassesBackward = 2 * kLossBytes;
 
+/// Bytes per logit of torch.nn.functional.cross_entropy without gradients under autocast: cast to fp32 unless they are,
+/// logarithm of the softmax (a row of it stays in the cache between its passes).
+double metric_traffic(const Shape& shape) {
+  const double cast = shape.activation_bytes < kLossBytes ? shape.activation_bytes + kLossBytes : 0;
+  return cast + 2 * kLossBytes;
+}
+
 }  // namespace
 
 BlockKernels embedding_kernels(const Shape& shape) {
@@ -49,6 +56,9 @@ BlockKernels head_kernels(const Shape& shape) {
   forward.push_back(memory_bound("final_norm", 2 * resident));
   add_forward(block, logits, shape);
   forward.push_back(memory_bound("cross_entropy", loss_traffic));
+  if (shape.logit_metrics > 0) {
+    forward.push_back(memory_bound("logit_metrics", shape.logit_metrics * metric_traffic(shape) * scores));
+  }
   std::vector<Kernel>& input_gradient = block.of(Pass::kInputGradient);
   if (!shape.fused_loss) {
     forward.push_back(memory_bound("cross_entropy_passes", kLossPassesForward * scores));

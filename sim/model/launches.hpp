@@ -8,6 +8,7 @@ namespace lamina::model {
 /// layouts, biases, accumulation into the gradient buffer. Counted in the source of Megatron-LM's
 /// ParallelTransformerLayer (megatron/model/transformer.py) and of what PyTorch's autograd runs for it; table in
 /// docs/model.md, section 2. Work of the host without a kernel (states of the random-number generators) counts as one.
-[[nodiscard]] int launches_of(const Kernel& kernel, Pass pass, const Shape& shape, scenario::Recompute recompute);
+/// Sets `launches` and `copied` of `kernel`.
+void count_launches(Kernel& kernel, Pass pass, const Shape& shape, scenario::Recompute recompute);
 
 }  // namespace lamina::model

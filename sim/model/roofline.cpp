@@ -100,6 +100,9 @@ class Roofline final : public CostModel {
       const double aligned = calibrated_ ? alignment_rate(kernel) : 1;
       busy = std::max(busy, best_arithmetic_time(kernel, tiles_, rates) / aligned);
     }
+    if (calibrated_) {
+      busy += kernel.copied.value() / bandwidth;
+    }
     return Seconds(parameters.number("launch_floor") * (calibrated_ ? kernel.launches : 1) + busy);
   }
 

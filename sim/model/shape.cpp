@@ -76,6 +76,7 @@ Shape shape_of(const scenario::Model& model, const scenario::Strategy& strategy,
   shape.attention_kernel = strategy.attention_kernel;
   shape.fused_gradients = strategy.fused_gradient_accumulation;
   shape.fused_loss = strategy.fused_cross_entropy;
+  shape.logit_metrics = strategy.logit_metrics;
   shape.score_share = model.causal_half ? 0.5 : 1.0;
   const scenario::DataType compute = strategy.precision.compute;
   shape.operand_bytes = scenario::bytes_of(compute);

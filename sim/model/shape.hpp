@@ -36,6 +36,7 @@ struct Shape {
   scenario::AttentionKernel attention_kernel = scenario::AttentionKernel::kFlashAttention2;  ///< when fused
   bool fused_gradients = true;       ///< products of weight gradients add to the gradient buffer
   bool fused_loss = true;            ///< one kernel each way
+  int logit_metrics = 0;             ///< cross entropies beside the loss
   double score_share = 1;            ///< of the s x s square that is computed: 0.5 when causal_half
   double operand_bytes = 2;          ///< element read by a matrix product
   double activation_bytes = 2;       ///< element stored, sent, or written: 2 for fp8 as well

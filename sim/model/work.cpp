@@ -60,7 +60,7 @@ PassCost cost_of(std::vector<Kernel> kernels, Pass pass, const Pricing& pricing)
 BlockCost cost_of(BlockKernels block, const Shape& shape, const Pricing& pricing) {
   for (const Pass pass : {Pass::kForward, Pass::kRecompute, Pass::kInputGradient, Pass::kWeightGradient}) {
     for (Kernel& kernel : block.of(pass)) {
-      kernel.launches = launches_of(kernel, pass, shape, pricing.recompute);
+      count_launches(kernel, pass, shape, pricing.recompute);
     }
   }
   BlockCost cost;

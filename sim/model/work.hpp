@@ -39,6 +39,7 @@ struct Kernel {
   std::optional<scenario::DataType> type = std::nullopt;
   std::optional<FusedAttention> attention = std::nullopt;  ///< m: sequence, n: head size
   int launches = 1;  ///< kernels that the host really launches for it: copies between layouts, bias additions, ...
+  Bytes copied;      ///< read and written by those beside its own
 };
 
 enum class Pass { kForward, kRecompute, kInputGradient, kWeightGradient };

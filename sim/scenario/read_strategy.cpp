@@ -270,6 +270,7 @@ Strategy read_strategy(const Context& context, const Tree& value, const Model& m
   strategy.attention_kernel = value_of(kAttentionKernels, reader.text("attention_kernel"));
   strategy.fused_gradient_accumulation = reader.boolean("fused_gradient_accumulation");
   strategy.fused_cross_entropy = reader.boolean("fused_cross_entropy");
+  strategy.logit_metrics = reader.integer("logit_metrics");
   strategy.fused_optimizer = reader.boolean("fused_optimizer");
   strategy.synchronous_batches = reader.boolean("synchronous_batches");
   strategy.precision =

@@ -213,9 +213,10 @@ struct Strategy {
   bool fused_attention = false;
   AttentionKernel attention_kernel = AttentionKernel::kFlashAttention2;
   bool fused_gradient_accumulation = true;  ///< products add to the gradient buffer (Megatron-LM's option of the name)
-  bool fused_cross_entropy = true;          ///< one kernel each way instead of a pass for each elementary operation
-  bool fused_optimizer = true;              ///< norm, clipping and casts of gradients cost no pass of their own
-  bool synchronous_batches = false;         ///< the host waits for the device at each forward of a stage
+  int logit_metrics = 0;             ///< computed by cross entropies of their own from every micro-batch's logits
+  bool fused_cross_entropy = true;   ///< one kernel each way instead of a pass for each elementary operation
+  bool fused_optimizer = true;       ///< norm, clipping and casts of gradients cost no pass of their own
+  bool synchronous_batches = false;  ///< the host waits for the device at each forward of a stage
   bool sliced_sends = true;  ///< tensor ranks send 1/t each; gathered over the tensor group unless sequence parallel
 
   [[nodiscard]] int ranks() const { return data_parallel * pipeline_parallel * tensor_parallel; }

@@ -4,6 +4,7 @@ namespace lamina::scenario {
 namespace {
 
 constexpr double kMostRanks = 1e7;
+constexpr double kMostMetrics = 100;
 
 KeySpec flag(std::string value, std::string name, std::string help) {
   return with_default(std::move(value), key(std::move(name), ValueKind::kBoolean, std::move(help)));
@@ -77,6 +78,11 @@ std::vector<KeySpec> execution_keys() {
       flag("true", "fused_cross_entropy",
            "One kernel each way for the loss; otherwise a pass over the logits in fp32 for each elementary "
            "operation, as in Megatron-LM's vocabulary-parallel cross entropy."),
+      with_default("0", between(0, kMostMetrics,
+                                key("logit_metrics", ValueKind::kInteger,
+                                    "Training metrics that the framework computes from the logits of every micro-batch "
+                                    "by a cross entropy in fp32 of their own, as Composer's LanguageCrossEntropy and "
+                                    "LanguagePerplexity."))),
       flag("true", "fused_optimizer",
            "One pass over gradients, state and weights; otherwise cast, unscaling (fp16), norm, clipping, zeroing "
            "and the copy of master weights are passes of their own, as in Megatron-LM's mixed-precision optimizer."),

@@ -99,6 +99,48 @@ TEST(SeparatePasses, ALayerOfMegatronIs17And18And50Launches) {
   EXPECT_EQ(launches_of(work.layer, Pass::kInputGradient) + launches_of(work.layer, Pass::kWeightGradient), 50);
 }
 
+double copied_in(const LayerCost& layer, Pass pass) {
+  double sum = 0;
+  for (const BlockCost& block : layer.blocks) {
+    for (const Kernel& kernel : block.pass(pass).kernels) {
+      sum += kernel.copied.value();
+    }
+  }
+  return sum;
+}
+
+// Read and written, 2 bytes an element. Forward: the context of the heads back into the hidden dimension, h. Backward:
+// its gradient into heads h, the scales of the queries' and keys' gradients 2 h, the concatenation of three 3 h, the
+// gradient of the residual stream added behind both norms 2 h.
+TEST(SeparatePasses, CopiesBetweenLayoutsMoveFourAndThirtyTwoBytesATokenAndWidth) {
+  const WorkModel work = work_of(scenario_of_fp16());
+  EXPECT_DOUBLE_EQ(copied_in(work.layer, Pass::kForward), 4 * kTokens * kHidden);
+  EXPECT_DOUBLE_EQ(copied_in(work.layer, Pass::kRecompute), 4 * kTokens * kHidden);
+  EXPECT_DOUBLE_EQ(copied_in(work.layer, Pass::kInputGradient), 4 * (1 + 2 + 3 + 2) * kTokens * kHidden);
+  EXPECT_EQ(copied_in(work.layer, Pass::kWeightGradient), 0);
+}
+
+// FlashAttention takes three tensors, whose gradients are concatenated; cuDNN's kernel writes them side by side.
+TEST(SeparatePasses, FusedAttentionCopiesOnlyWhatItsLibraryLeavesApart) {
+  scenario::Scenario scenario = scenario_of_fp16();
+  scenario.strategy.fused_attention = true;
+  EXPECT_DOUBLE_EQ(copied_in(work_of(scenario).layer, Pass::kInputGradient), 4 * (3 + 2) * kTokens * kHidden);
+  scenario.strategy.attention_kernel = scenario::AttentionKernel::kCudnn;
+  EXPECT_DOUBLE_EQ(copied_in(work_of(scenario).layer, Pass::kInputGradient), 4 * 2 * kTokens * kHidden);
+  EXPECT_EQ(copied_in(work_of(scenario).layer, Pass::kForward), 0);
+}
+
+// Cast 2 + 4, logarithm of the softmax 4 + 4, for each metric.
+TEST(SeparatePasses, MetricsReadTheLogitsOnceMoreEach) {
+  scenario::Scenario scenario = scenario_of_fp16();
+  const double without = bytes_of(work_of(scenario).head, Pass::kForward);
+  scenario.strategy.logit_metrics = 2;
+  const WorkModel work = work_of(scenario);
+  EXPECT_DOUBLE_EQ(bytes_of(work.head, Pass::kForward) - without, 2 * 14 * kTokens * kVocabulary);
+  EXPECT_EQ(bytes_of(work.head, Pass::kInputGradient),
+            bytes_of(work_of(scenario_of_fp16()).head, Pass::kInputGradient));
+}
+
 TEST(SeparatePasses, SynchronousBatchesHoldTheHostAtEachForwardOfAStage) {
   scenario::Scenario scenario = tests::small_scenario();
   const auto waits = [&] {
