@@ -50,7 +50,9 @@ void RoleLowering::mark_cuts() {
     }
   }
   for (const Reduce& reduce : plan_.reduces) {
-    cut(reduce.after + 1);
+    if (!reduces_at_the_end_) {
+      cut(reduce.after + 1);
+    }
     if (!whole_gradients_) {
       cut(reduce.first_task);
       cut(reduce.blocks);

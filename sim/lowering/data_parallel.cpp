@@ -36,7 +36,9 @@ void RoleLowering::plan() {
   restores_after_ = index(plan_.restores, [](const Restore& restore) { return restore.issue_after; });
   restore_of_first_task_ = index(plan_.restores, [](const Restore& restore) { return restore.first_task; });
   restore_of_last_task_ = index(plan_.restores, [](const Restore& restore) { return restore.last_task; });
-  reduces_after_ = index(plan_.reduces, [](const Reduce& reduce) { return reduce.after; });
+  reduces_at_the_end_ = strategy_.data_parallel > 1 && whole_gradients_ && !strategy_.overlap.reduce;
+  reduces_after_ =
+      index(plan_.reduces, [&](const Reduce& reduce) { return reduces_at_the_end_ ? kNever : reduce.after; });
   reduce_of_first_task_ = index(plan_.reduces, [](const Reduce& reduce) { return reduce.first_task; });
   reduce_that_blocks_ =
       index(plan_.reduces, [](const Reduce& reduce) { return reduce.blocks >= 0 ? reduce.blocks : kNever; });
@@ -55,6 +57,14 @@ void RoleLowering::issue_after(int task) {
   }
   for (const std::uint32_t entry : reduces_after_.at(task)) {
     issue_reduce(entry);
+  }
+}
+
+void RoleLowering::reduce_at_the_end() {
+  if (reduces_at_the_end_) {
+    for (std::size_t entry = 0; entry < plan_.reduces.size(); ++entry) {
+      issue_reduce(entry);
+    }
   }
 }
 

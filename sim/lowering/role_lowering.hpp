@@ -118,6 +118,7 @@ class RoleLowering {
   void issue_after(int task);
   void issue_restore(std::size_t index);
   void issue_reduce(std::size_t index);
+  void reduce_at_the_end();
   void wait_for_buffers(int task);
   void free_weights(int task);
 
@@ -151,6 +152,9 @@ class RoleLowering {
   DataParallelPlan plan_;
   TaskIndex restores_after_;  ///< by issue position, indices into plan_.restores; likewise the next ones
   TaskIndex reduces_after_;
+  /// Whole gradients that no compute hides are reduced behind the rank's last action and message (Megatron-LM and
+  /// DeepSpeed without buckets), so that the ranks before it do not wait for them.
+  bool reduces_at_the_end_ = false;
   std::vector<OperationId> restore_operation_;  ///< by index into plan_.restores
   std::vector<OperationId> reduce_operation_;
   TaskIndex restore_of_first_task_;

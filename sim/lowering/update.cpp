@@ -53,6 +53,7 @@ bool RoleLowering::waits_for_other_end(int unit) const {
 }
 
 void RoleLowering::finish() {
+  reduce_at_the_end();
   reduce_tied_embeddings();
   if (strategy_.update == Update::kAfterGlobalNorm) {
     for (const auto& [unit, reduced] : queued_updates_) {

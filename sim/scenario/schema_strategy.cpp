@@ -159,7 +159,9 @@ Section overlap_section() {
       "strategy.overlap",
       "A bare `true` or `false` sets all four.",
       "*",
-      {flag("true", "pipeline", "Sends and receives between stages."), flag("true", "reduce", "Gradient reductions."),
+      {flag("true", "pipeline", "Sends and receives between stages."),
+       flag("true", "reduce",
+            "Gradient reductions; whole gradients are otherwise reduced behind the last backward pass of the rank."),
        flag("true", "restore", "Gathering of sharded weights."), flag("true", "offload", "Host copies.")}};
 }
 
