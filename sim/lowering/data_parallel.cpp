@@ -20,8 +20,8 @@ void RoleLowering::plan() {
   restore_operation_.assign(plan_.restores.size(), kNoOperation);
   reduce_operation_.assign(plan_.reduces.size(), kNoOperation);
   for (Restore& restore : plan_.restores) {
-    if (!strategy_.overlap.restore) {
-      restore.issue_after = restore.first_task - 1;
+    if (!strategy_.overlap.restore) {  // weights that stay were gathered behind the update, all at once
+      restore.issue_after = whole_weights_ ? kStepStart : restore.first_task - 1;
     }
   }
   constexpr int kNever = kStepStart - 1;
