@@ -28,6 +28,8 @@ class Interleaved final : public Schedule {
       std::vector<Action>& row = result->actions[static_cast<std::size_t>(rank)];
       const long long fill = static_cast<long long>(chunks - 1) * *group + 2LL * (ranks - 1 - rank);
       const auto warm_up = static_cast<std::size_t>(std::min(fill, static_cast<long long>(passes.size())));
+      // Without a steady state Megatron-LM receives the first gradient by itself.
+      result->pairs_from.push_back(warm_up < passes.size() ? warm_up : 2 * passes.size());
       for (std::size_t position = 0; position < passes.size() + warm_up; ++position) {
         if (position < passes.size()) {
           const ChunkPass& pass = passes[position];

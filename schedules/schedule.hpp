@@ -67,6 +67,9 @@ struct ScheduleTable {
   std::vector<Stage> stages;                 ///< by stage number
   std::vector<std::vector<Action>> actions;  ///< [pipeline rank][position], in issue order
   LoweredRows lowered;  ///< as `actions`, with the communication that a file prescribes; empty: Lamina places it
+  /// [pipeline rank] Position from which a forward and the backward behind it exchange their messages in one batch, as
+  /// Megatron-LM's interleaved schedule does; empty: each action has a batch of its own.
+  std::vector<std::size_t> pairs_from;
 };
 
 /// What one micro-batch costs on one pipeline rank (all its layers), for schedules that are made to measure.

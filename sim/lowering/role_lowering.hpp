@@ -60,6 +60,7 @@ class RoleLowering {
   void add_channels();
   [[nodiscard]] std::uint16_t channel(const ChannelEnd& end) const;
   void post_all_receives();
+  [[nodiscard]] bool continues_batch(std::size_t action) const;
   void exchange(std::size_t action);
   void post_gap(std::size_t action);
   void issue_send(const MessageEnd& end);

@@ -72,12 +72,25 @@ void RoleLowering::post_all_receives() {
   }
 }
 
+/// Whether the messages of `action` are those of a batch with the action before it.
+bool RoleLowering::continues_batch(std::size_t action) const {
+  const auto rank = static_cast<std::size_t>(rank_);
+  const auto& row = table_.actions[rank];
+  if (action == 0 || action >= row.size()) {
+    return false;
+  }
+  const schedules::Action& before = row[action - 1];
+  const bool pairs = strategy_.point_to_point == PointToPoint::kFusedRendezvous && !table_.pairs_from.empty() &&
+                     action > table_.pairs_from[rank];
+  return before.paired_with_next ||
+         (pairs && before.type == ActionType::kForward && row[action].type == ActionType::kBackward);
+}
+
 /// Communication between the action before and `action` (their number: after the last), where it is not issued with the
 /// compute itself.
 void RoleLowering::exchange(std::size_t action) {
   const auto& row = table_.actions[static_cast<std::size_t>(rank_)];
-  const bool inside_pair = action > 0 && row[action - 1].paired_with_next;
-  if (strategy_.point_to_point == PointToPoint::kSeparateStreams || inside_pair) {
+  if (strategy_.point_to_point == PointToPoint::kSeparateStreams || continues_batch(action)) {
     return;
   }
   if (!message_gaps_.empty()) {
@@ -90,7 +103,7 @@ void RoleLowering::exchange(std::size_t action) {
     issue_send(result);
   }
   results_.clear();
-  for (std::size_t i = action; i < row.size() && (i == action || row[i - 1].paired_with_next); ++i) {
+  for (std::size_t i = action; i < row.size() && (i == action || continues_batch(i)); ++i) {
     const MessageEnd input{row[i].stage, row[i].micro_batch, row[i].type != ActionType::kForward};
     if (row[i].type != ActionType::kWeightGradient && peer_of(input, false) != rank_) {
       issue_receive(input);

@@ -1,6 +1,10 @@
 // What the four ways to issue messages cost: closed forms on a network that only delays.
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -87,6 +91,106 @@ TEST(MessageDelays, BlockingMessagesDeadlockOneForwardOneBackward) {
   EXPECT_THAT(result.error().reason, ::testing::HasSubstr("point_to_point: blocking"));
   EXPECT_THAT(result.error().reason, ::testing::HasSubstr("send to rank 1"));
   EXPECT_THAT(result.error().reason, ::testing::HasSubstr("send to rank 0"));
+}
+
+/// Megatron-LM's interleaved schedule without overlapped messages (forward_backward_pipelining_with_interleaving in
+/// megatron/core/pipeline_parallel/schedules.py): warm-up forwards, pairs of one forward and one backward, backwards; a
+/// rank exchanges one batch behind each of these and goes on when all of it has arrived at both ends. Seconds of a step
+/// with 1 s for a chunk's forward and 2 s for its backward.
+double step_of_interleaved(int ranks, int chunks, int micro_batches, double delay) {
+  const int passes = micro_batches * chunks;
+  const auto chunk_of = [&](int pass) { return pass / ranks % chunks; };
+  const auto micro_batch_of = [&](int pass) { return pass / (ranks * chunks) * ranks + pass % ranks; };
+
+  struct Key {
+    bool backward;
+    int stage;
+    int micro_batch;
+
+    bool operator<(const Key& other) const {
+      return std::tie(backward, stage, micro_batch) < std::tie(other.backward, other.stage, other.micro_batch);
+    }
+  };
+
+  std::map<Key, std::pair<int, int>> place;  // rank, iteration
+  std::vector<std::vector<double>> lasts(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int warm_up = std::min(passes, (chunks - 1) * ranks + 2 * (ranks - 1 - rank));
+    auto& last = lasts[static_cast<std::size_t>(rank)];
+    last.assign(static_cast<std::size_t>(passes + warm_up), 0);
+    for (int pass = 0; pass < passes; ++pass) {
+      const Key forward{false, chunk_of(pass) * ranks + rank, micro_batch_of(pass)};
+      const Key backward{true, (chunks - 1 - chunk_of(pass)) * ranks + rank, micro_batch_of(pass)};
+      place[forward] = {rank, pass};
+      place[backward] = {rank, warm_up + pass};
+      last[static_cast<std::size_t>(pass)] += 1;
+      last[static_cast<std::size_t>(warm_up + pass)] += 2;
+    }
+  }
+
+  struct Message {
+    std::pair<int, int> from;  // rank, batch: behind the iteration of its producer
+    std::pair<int, int> to;    // in front of the iteration of its consumer; -1: before the first
+  };
+
+  std::vector<Message> messages;
+  for (const auto& [key, from] : place) {
+    const Key next{key.backward, key.stage + (key.backward ? -1 : 1), key.micro_batch};
+    if (const auto found = place.find(next); found != place.end() && found->second.first != from.first) {
+      messages.push_back({from, {found->second.first, found->second.second - 1}});
+    }
+  }
+  // [rank][batch + 1]: when the rank is ready for it, and when all of it is there.
+  std::vector<std::vector<double>> ready;
+  for (const auto& last : lasts) {
+    ready.emplace_back(last.size() + 1, 0.0);
+  }
+  auto done = ready;
+  const auto at = [](auto& times, const std::pair<int, int>& batch) -> double& {
+    return times[static_cast<std::size_t>(batch.first)][static_cast<std::size_t>(batch.second + 1)];
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    const auto raise = [&changed](double& time, double least) {
+      changed = changed || time < least;
+      time = std::max(time, least);
+    };
+    for (const Message& message : messages) {
+      const double arrival = std::max(at(ready, message.from), at(ready, message.to)) + delay;
+      raise(at(done, message.from), arrival);
+      raise(at(done, message.to), arrival);
+    }
+    for (std::size_t rank = 0; rank < lasts.size(); ++rank) {
+      for (std::size_t i = 0; i < lasts[rank].size(); ++i) {
+        raise(done[rank][i], ready[rank][i]);
+        raise(ready[rank][i + 1], done[rank][i] + lasts[rank][i]);
+      }
+      raise(done[rank].back(), ready[rank].back());
+      EXPECT_LT(ready[rank].back(), 1e6) << "batches that wait for each other in a circle";
+      changed = changed && ready[rank].back() < 1e6;
+    }
+  }
+  double end = 0;
+  for (const auto& times : done) {
+    end = std::max(end, times.back());
+  }
+  return end;
+}
+
+TEST(MessageDelays, InterleavedInBatchesOfPairsTakesAsLongAsMegatronsLoop) {
+  for (const int ranks : {2, 4}) {
+    for (const int chunks : {2, 3}) {
+      for (const int groups : {1, 2, 4}) {
+        for (const double delay : {0.0, kDelay, 0.5}) {
+          const auto scenario =
+              delayed("interleaved", ranks, chunks, ranks * groups, delay, PointToPoint::kFusedRendezvous);
+          EXPECT_NEAR(step(scenario).value_or(-1), step_of_interleaved(ranks, chunks, ranks * groups, delay),
+                      100 * kTolerance)
+              << ranks << " ranks, " << chunks << " chunks, " << groups << " groups, " << delay << " s";
+        }
+      }
+    }
+  }
 }
 
 class MessageModes : public ::testing::TestWithParam<std::string> {};

@@ -110,7 +110,7 @@ TEST(LoweredRows, OfDualPipeSendAcrossEveryBoundaryOfBothDirections) {
 
 /// Rows of one rank that holds the whole model.
 ScheduleTable one_rank(int stages, std::vector<Action> actions) {
-  return {stages, 1, schedules::looping_placement(1, stages), {std::move(actions)}, {}};
+  return {stages, 1, schedules::looping_placement(1, stages), {std::move(actions)}, {}, {}};
 }
 
 Action forward(int stage, bool paired = false) {
