@@ -67,7 +67,8 @@ class Division {
   [[nodiscard]] Parts compute(const model::LayerCost& layer, graph::Phase phase) const {
     Parts parts{};
     if (cost_model_ != nullptr) {
-      const model::Kernel empty{.name = "", .kind = model::KernelKind::kMemoryBound, .flops = {}, .bytes = {}, .copied = {}};
+      const model::Kernel empty{
+          .name = "", .kind = model::KernelKind::kMemoryBound, .flops = {}, .bytes = {}, .copied = {}};
       const double floor = time(empty);
       for (const model::Pass pass : passes_of(phase)) {
         for (const model::BlockCost& block : layer.blocks) {
